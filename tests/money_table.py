@@ -194,8 +194,6 @@ DECIDE: dict[str, tuple[str, ...]] = {
     ),
 }
 """What decides on money of a type of source, and posts nothing itself."""
-SILENT = {"tollhouse operator payouts list", "tollhouse operator payouts pause"}
-"""What shares code with ways that post, and posts nothing itself."""
 
 
 def page() -> str:
@@ -230,7 +228,7 @@ def who_of(source: str) -> dict[str, list[str]]:
     """Who can cause postings of a type of source, with the ways."""
     found: dict[str, list[str]] = {}
     for way, sources in sorted(reached().items()):
-        if source in sources and way not in EVERYTHING | SILENT:
+        if source in sources and way not in EVERYTHING:
             found.setdefault(who(way), []).append(way)
     return dict(sorted(found.items()))
 

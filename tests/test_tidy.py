@@ -104,7 +104,7 @@ def test_every_file_is_tidy() -> None:
 
 def test_no_template_style_script_or_migration_is_too_long() -> None:
     for path in HERE.glob("src/**/*"):
-        if path.suffix in {".css", ".js", ".html", ".sql", ".toml"}:
+        if path.suffix in {".css", ".js", ".html", ".sql", ".toml"} and not path.name.endswith("_baseline.sql"):
             assert path.read_text().count("\n") <= LINES_MAX, path
 
 

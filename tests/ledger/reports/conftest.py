@@ -25,7 +25,7 @@ class Harness:
         self.services = services
         self.env = env
 
-    async def post_now(
+    async def post(
         self, at: datetime, entry_type: EntryType, amount_minor: int, currency: str = "EUR", code: str = "available"
     ) -> None:
         """One line between the merchant's account and the house."""

@@ -14,13 +14,13 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode, new_id
 from tollhouse.platform.database.invariants import find_all_violations
 from tollhouse.platform.database.pool import Row, Tx
-from tollhouse.webhooks.delivery import signed_request, store
+from tollhouse.webhooks.delivery import signed_request
 from tollhouse.webhooks.delivery.bulkheads import Lane
 from tollhouse.webhooks.delivery.results import LEASE, sweep
 from tollhouse.webhooks.delivery.signed_request import Claim
 from tollhouse.webhooks.delivery.worker import DeliveryWorker
 from tollhouse.webhooks.endpoints import actions
-from tollhouse.webhooks.events import secrets
+from tollhouse.webhooks.events import delivery_store, secrets
 from tollhouse.webhooks.events.invariants_store import INVARIANTS
 from tollhouse.webhooks.events.record import EventSource, record
 
@@ -118,9 +118,11 @@ class Harness:
 
     async def claim_all(self, limit: int = 4) -> list[Row]:
         """Claim what is due, so much of each destination."""
-        batches = [(lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(store.WALK, lane, -1, 1000)]
+        batches = [
+            (lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(delivery_store.WALK, lane, -1, 1000)
+        ]
         lanes, keys = [lane for lane, _ in batches], [key for _, key in batches]
-        return await self.services.db.fetch(store.CLAIM, lanes, keys, [limit] * len(batches), new_id(), LEASE)
+        return await self.services.db.fetch(delivery_store.CLAIM, lanes, keys, [limit] * len(batches), new_id(), LEASE)
 
     @asynccontextmanager
     async def working(self) -> AsyncIterator[DeliveryWorker]:

@@ -13,10 +13,10 @@ from tests.webhooks.events.raw import RawServer, stays_silent
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
 from tollhouse.platform.database.pool import Tx
-from tollhouse.webhooks.delivery import store
 from tollhouse.webhooks.delivery.bulkheads import BULKHEADS, LINGERING_MAX, Call, CallKind, DestinationHealth, Lane, Slots
 from tollhouse.webhooks.delivery.results import LEASE
 from tollhouse.webhooks.delivery.worker import engine_services
+from tollhouse.webhooks.events import delivery_store
 
 
 def key_of(merchant: int, host: int = 0) -> int:
@@ -207,8 +207,8 @@ async def _read_by_a_claim(tx: Tx, keys: list[int]) -> int:
     """The pages that walking and claiming read; what was claimed is given back."""
     read = 0
     for name, statement, values in (
-        ("walk", store.WALK, "0, -1, 200"),
-        ("claim", store.CLAIM, f"'{{0,0}}', '{{{keys[0]},{keys[1]}}}', '{{4,4}}', '{new_id()}', '{LEASE}'"),
+        ("walk", delivery_store.WALK, "0, -1, 200"),
+        ("claim", delivery_store.CLAIM, f"'{{0,0}}', '{{{keys[0]},{keys[1]}}}', '{{4,4}}', '{new_id()}', '{LEASE}'"),
     ):
         if not await tx.raw.fetchval("SELECT count(*) FROM pg_prepared_statements WHERE name = $1", name):
             await tx.raw.execute(f"SET plan_cache_mode = force_generic_plan; PREPARE {name} AS {statement}")

@@ -9,8 +9,8 @@ import pytest
 from tests.webhooks.events.harness import eventually
 from tollhouse.http.services import Services
 from tollhouse.kernel.ids import new_id
-from tollhouse.webhooks.delivery import store
 from tollhouse.webhooks.delivery.worker import engine_services
+from tollhouse.webhooks.events import delivery_store
 
 IDS = "array_fill(gen_random_uuid(), ARRAY[90])"
 ONES = "array_fill(1, ARRAY[90])"
@@ -45,11 +45,11 @@ NEXT = """
 @pytest.mark.parametrize(
     ("statement", "values"),
     [
-        (store.CLAIM, f"array_fill(0, ARRAY[90]), {ONES}, {ONES}, gen_random_uuid(), '30 s'"),
-        (store.DEFER, ONES),
-        (store.PROMOTE, "1000"),
+        (delivery_store.CLAIM, f"array_fill(0, ARRAY[90]), {ONES}, {ONES}, gen_random_uuid(), '30 s'"),
+        (delivery_store.DEFER, ONES),
+        (delivery_store.PROMOTE, "1000"),
         (
-            store.SETTLE,
+            delivery_store.SETTLE,
             (
                 f"{IDS}, {IDS}, {ONES}, {TEXTS}, {TEXTS}, {ONES}, {TIMES}, {ONES}, {WAITS}, {ONES}, {ONES}, {ONES}, "
                 f"{TEXTS}, {TEXTS}"

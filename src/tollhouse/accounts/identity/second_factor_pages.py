@@ -19,7 +19,6 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 
 FactorEvent = Literal["factor_on", "factor_off"]
-Page = Callable[[Request, "TwoFactorAccount"], Awaitable[Response]]
 
 
 class TwoFactorAccount(Struct, frozen=True):
@@ -30,6 +29,9 @@ class TwoFactorAccount(Struct, frozen=True):
     root: str
     render: Callable[..., Response]
     notify: Callable[[Work, FactorEvent], Awaitable[None]]
+
+
+Page = Callable[[Request, TwoFactorAccount], Awaitable[Response]]
 
 
 def add_operations(

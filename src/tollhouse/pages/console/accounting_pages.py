@@ -23,7 +23,7 @@ from tollhouse.ledger.accounting.labels import account_name
 from tollhouse.ledger.books.model import rail as rail_account
 from tollhouse.pages.console.layout import FormState, render
 from tollhouse.rails.balances import store
-from tollhouse.rails.balances.model import part_name
+from tollhouse.rails.balances.labels import part_name
 from tollhouse.rails.bank.reconciliation import reconcile
 
 OPERATIONS = Operations(PAGES)

@@ -53,7 +53,7 @@ class RailBooks:
         return cls(balances_minor, await store.count_floats(tx, rail, mode))
 
 
-class Reading(Protocol):
+class RailReading(Protocol):
     """A rail while it is measured: what is outside and what the database knows are read by turns, until they fit."""
 
     changed: str
@@ -75,7 +75,7 @@ class Reading(Protocol):
         ...
 
 
-def open_reading(services: Services, rail: MeasuredRail, now: datetime) -> AbstractAsyncContextManager[Reading]:
+def open_reading(services: Services, rail: MeasuredRail, now: datetime) -> AbstractAsyncContextManager[RailReading]:
     """Begin to measure a rail."""
     match rail:
         case EvmNetwork():

@@ -1,4 +1,4 @@
-"""A measured balance of a rail, and the names of its parts.
+"""A measured balance of a rail.
 
 Amounts are in units of 10^-decimals of the currency, exact to the rail's smallest unit.
 """
@@ -10,7 +10,6 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.money import format_minor, trimmed
-from tollhouse.kernel.text import Translatable
 
 
 class RailBalance(Struct, frozen=True, kw_only=True):
@@ -68,31 +67,3 @@ class RailStatus(Struct, frozen=True):
     balance: RailBalance
     differs_since: datetime | None
     failure: str | None
-
-
-PLACES: Mapping[str, Translatable] = {
-    "wallet": "Wallet that pays",
-    "deposit_addresses": "Deposit addresses",
-    "other_addresses": "Change and other addresses of the account",
-    "available": "Available at the provider",
-    "pending": "Pending at the provider",
-    "sweep_target": "Address where deposits are collected",
-}
-IN_FLIGHT: Mapping[str, Translatable] = {
-    "deposits_not_credited": "Deposits on the chain that are not credited yet",
-    "deposits_ignored": "Deposits below the smallest amount",
-    "deposits_lost": "Credited deposits that left the chain",
-    "payouts": "Payouts that are not in both yet",
-    "payments": "Payments that are not in both yet",
-    "refunds": "Refunds that are not in both yet",
-    "disputes": "Disputes that are not in both yet",
-    "provider_fees": "Fees of the provider that are not in the ledger yet",
-    "converted": "Settled in another currency",
-    "network_fees": "Network fees that are not in both yet",
-    "rounding": "Rounding",
-}
-
-
-def part_name(code: str) -> Translatable:
-    """The name of a place or of something in flight."""
-    return PLACES.get(code) or IN_FLIGHT.get(code) or code

@@ -19,8 +19,8 @@ from tollhouse.platform.database import partitions
 from tollhouse.platform.database.cleanup import delete_in_batches
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import log
-from tollhouse.webhooks.delivery import jobs_store, store
 from tollhouse.webhooks.delivery.bulkheads import Lane
+from tollhouse.webhooks.events import delivery_jobs_store, delivery_store
 
 COUNT_MAX = 1_000
 RESULTS_WINDOW = timedelta(minutes=5)
@@ -56,11 +56,11 @@ class DeliveryStatus(Struct, frozen=True):
 
 async def read_status(db: Pool) -> DeliveryStatus:
     """Read the current status."""
-    lanes = await db.fetch(jobs_store.LANES)
-    backlog = await db.fetchrow(jobs_store.BACKLOG)
-    results = await db.fetch(jobs_store.RESULTS, RESULTS_WINDOW)
+    lanes = await db.fetch(delivery_jobs_store.LANES)
+    backlog = await db.fetchrow(delivery_jobs_store.BACKLOG)
+    results = await db.fetch(delivery_jobs_store.RESULTS, RESULTS_WINDOW)
     started = time.monotonic()
-    await db.fetch(store.WALK, Lane.FIRST, -1, COUNT_MAX)
+    await db.fetch(delivery_store.WALK, Lane.FIRST, -1, COUNT_MAX)
     claim_ms = round((time.monotonic() - started) * 1000)
     if backlog is None:
         raise AssertionError("count returns one row")
@@ -95,7 +95,7 @@ async def send_failing(services: Services) -> None:
     Several workers that look at once enqueue one for each person.
     """
     now = clock.now()
-    for merchant_id in await jobs_store.list_failing(services.db, now - FAILING_FOR, now - READ_BACK):
+    for merchant_id in await delivery_jobs_store.list_failing(services.db, now - FAILING_FOR, now - READ_BACK):
         env = MerchantEnv(merchant_id, "live")
         await services.transact(
             lambda work, env=env: emails.notify(work, env, "webhooks_failing", now.date(), lambda _: FACTS), now
@@ -112,12 +112,12 @@ async def drop_months_before(db: Pool, ended_by: datetime) -> int:
     """Drop the partitions that ended by this time, unless they have pending deliveries. Returns how many."""
     ended_by = await without_pending(db, ended_by)
     dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in TABLES])
-    await delete_in_batches(db, jobs_store.DELETE_DIGESTS, ended_by)
-    await delete_in_batches(db, jobs_store.DELETE_STATUSES, ended_by)
+    await delete_in_batches(db, delivery_jobs_store.DELETE_DIGESTS, ended_by)
+    await delete_in_batches(db, delivery_jobs_store.DELETE_STATUSES, ended_by)
     return dropped
 
 
 async def without_pending(db: Pool, ended_by: datetime) -> datetime:
     """This time, or the time of the oldest pending delivery if that is earlier."""
-    row = await db.fetchrow(jobs_store.OLDEST_PENDING)
+    row = await db.fetchrow(delivery_jobs_store.OLDEST_PENDING)
     return ended_by if row is None or row["event_id"] is None else min(ended_by, created_at_of(row["event_id"]))

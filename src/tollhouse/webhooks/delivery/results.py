@@ -21,10 +21,10 @@ from tollhouse.kernel.limits import DELIVERY_LEASE_S
 from tollhouse.platform.database.errors import CONNECTION_LOST, reason_of
 from tollhouse.platform.log.events import log
 from tollhouse.platform.outgoing.outbound import Outcome
-from tollhouse.webhooks.delivery import store
 from tollhouse.webhooks.delivery.attempt_metrics import count_attempt
 from tollhouse.webhooks.delivery.response_excerpts import excerpt
 from tollhouse.webhooks.delivery.signed_request import Claim, Trigger, claim_from_row
+from tollhouse.webhooks.events import delivery_store
 
 GATHER_MS = 5
 BATCH_MAX = 200
@@ -103,7 +103,7 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
     """Record attempts and schedule what follows, in one statement. A result whose lease is lost only updates the history."""
     results = sorted(results, key=lambda result: result.claim.event_id)  # one lock order everywhere, against deadlocks
     rows = zip(*(_columns(services, result) for result in results), strict=True)
-    settled = {row["id"] for row in await services.db.fetch(store.SETTLE, *map(list, rows))}
+    settled = {row["id"] for row in await services.db.fetch(delivery_store.SETTLE, *map(list, rows))}
     for result in results:
         outcome = result.outcome
         is_settled = result.claim.event_id in settled
@@ -116,7 +116,7 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
         )
         status = "succeeded" if outcome.succeeded else "failed"
         await services.db.execute(
-            store.UPDATE_LOST_ATTEMPT,
+            delivery_store.UPDATE_LOST_ATTEMPT,
             result.claim.event_id,
             result.attempt,
             status,
@@ -129,21 +129,21 @@ async def record_results(services: Services, results: list[AttemptResult]) -> No
 
 async def sweep(services: Services) -> None:
     """Record expired leases as `worker_lost`, and release events held without need because a secret is active."""
-    rows = await services.db.fetch(store.EXPIRED_LEASES, LEASE)
+    rows = await services.db.fetch(delivery_store.EXPIRED_LEASES, LEASE)
     lost = Outcome(WORKER_LOST, None, DELIVERY_LEASE_S * 1000)
     if rows:
         await record_results(
             services,
             [AttemptResult(claim_from_row(row, row["lease_token"]), row["attempts"] + 1, lost) for row in rows],
         )
-    await services.db.execute(store.RELEASE_ALL_HELD)
+    await services.db.execute(delivery_store.RELEASE_ALL_HELD)
 
 
 async def release_claims(services: Services, claims: list[Claim]) -> None:
     """End the leases of attempts that were not made."""
     for claim in claims:
         with suppress(*DATABASE_ERRORS):
-            await services.db.execute(store.RELEASE_LEASE, claim.event_id, claim.token)
+            await services.db.execute(delivery_store.RELEASE_LEASE, claim.event_id, claim.token)
 
 
 def _columns(services: Services, result: AttemptResult) -> tuple[object, ...]:

@@ -20,12 +20,13 @@ from tollhouse.platform.database.pool import Pool, Row
 from tollhouse.platform.encryption import DecryptionError
 from tollhouse.platform.log.events import log
 from tollhouse.platform.outgoing.outbound import Outbound, Outcome
-from tollhouse.webhooks.delivery import signed_request, store
+from tollhouse.webhooks.delivery import signed_request
 from tollhouse.webhooks.delivery.attempt_metrics import WAKEUPS
 from tollhouse.webhooks.delivery.bulkheads import Allocation, Call, CallKind, ClaimBatch, DestinationHealth, Lane, Slots
 from tollhouse.webhooks.delivery.response_excerpts import BYTES_READ
 from tollhouse.webhooks.delivery.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.webhooks.delivery.signed_request import Claim, claim_from_row
+from tollhouse.webhooks.events import delivery_store
 
 POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1
@@ -154,7 +155,7 @@ class DeliveryWorker:
             return 0, more
         token = new_id()
         rows = await self._services.db.fetch(
-            store.CLAIM,
+            delivery_store.CLAIM,
             [batch.lane for batch in batches],
             [batch.key for batch in batches],
             [batch.limit for batch in batches],
@@ -193,7 +194,7 @@ class DeliveryWorker:
         now = time.monotonic()
         if now < self._promote_at:
             return tuple(Lane) if self._retries_are_prompt else (Lane.FIRST,)
-        while await self._services.db.execute(store.PROMOTE, PROMOTE_MAX) == PROMOTE_MAX:
+        while await self._services.db.execute(delivery_store.PROMOTE, PROMOTE_MAX) == PROMOTE_MAX:
             pass
         self._promote_at = now + PROMOTE_EVERY_S
         return tuple(Lane)
@@ -214,12 +215,12 @@ class DeliveryWorker:
         if lane is Lane.FIRST:
             self._drop_known(allocation.deferred)
             if len(allocation.deferred) > DEFER_ABOVE:
-                await self._services.db.execute(store.DEFER, allocation.deferred)
+                await self._services.db.execute(delivery_store.DEFER, allocation.deferred)
         return allocation, whole
 
     async def _walk(self, lane: Lane) -> tuple[list[int], bool]:
         """Destinations with due deliveries, and whether the lane's end was reached."""
-        rows = await self._services.db.fetch(store.WALK, lane, self._walk_from[lane], WALK_MAX)
+        rows = await self._services.db.fetch(delivery_store.WALK, lane, self._walk_from[lane], WALK_MAX)
         keys: list[int] = [row["key"] for row in rows]
         whole = len(keys) < WALK_MAX
         self._walk_from[lane] = FIRST_KEY if whole else keys[-1]
@@ -231,12 +232,12 @@ class DeliveryWorker:
         """Make one attempt and hand over its result."""
         if row["id"] is None:
             log.error("delivery_event_missing", event_id=str(claim.event_id))
-            await self._services.db.execute(store.DELETE, claim.event_id, claim.token)
+            await self._services.db.execute(delivery_store.DELETE, claim.event_id, claim.token)
             return
         deprecated_webhooks = self._services.settings.deprecated_webhooks
         url = signed_request.destination_url(claim, row, deprecated_webhooks=deprecated_webhooks)
         if url is None:
-            await self._services.db.execute(store.CANCEL, claim.event_id, claim.token)
+            await self._services.db.execute(delivery_store.CANCEL, claim.event_id, claim.token)
             return
         attempt: int = row["attempts"] + 1
         try:
