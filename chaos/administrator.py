@@ -1,4 +1,4 @@
-"""An administrator follows docs/deployment.md: own PostgreSQL, two roles, three proxies, an upgrade from 0.2.0, restarts.
+"""An administrator follows docs/deployment.md: own PostgreSQL, two roles, three proxies, an upgrade from 0.3.0, restarts.
 
 Commands, files and their order are those of the page: SQL and settings are read from it and from `deploy`. No request fails.
 """
@@ -25,7 +25,7 @@ from chaos.units import Machine, port_with_metrics
 ROOT = Path(__file__).parents[1]
 GUIDE = ROOT / "docs" / "deployment.md"
 SYSTEMD = ROOT / "deploy" / "systemd"
-OLD_VERSION = "0.2.0"
+OLD_VERSION = "0.3.0"
 ROUNDS, QUICK_ROUNDS = 3, 1
 SETTLE_S = 5.0
 PROXY_FORGETS_S = 15.0
@@ -98,7 +98,7 @@ class Administrator:
             await proxy.start(self.old_webs, "/healthz")
 
     async def upgrade_from_old(self) -> None:
-        """As under *From 0.2.0 or older*: both releases run beside each other for a while."""
+        """Both releases run beside each other for a while, in the steps that *From 0.2.0 or older* has."""
         await self.machine.command("backup", str(self.backups / "old.tar"), owner=True)
         self.machine.link(ROOT)
         await self.machine.run_unit(MIGRATE)

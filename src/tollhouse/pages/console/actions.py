@@ -48,7 +48,7 @@ from tollhouse.pages.console import store
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.balances import store as balances_store
 from tollhouse.rails.balances.measuring import MeasuredRail
-from tollhouse.transfers.gate.adjustments import post_adjustment
+from tollhouse.transfers.gate.adjustments import post_adjustment, record_adjustment
 
 ADJUSTMENTS_COUNT_FOR = timedelta(hours=24)
 
@@ -167,15 +167,7 @@ async def adjust(
         if not is_complete:
             return given
     balance = await get_balance(work.tx, env, currency.code)
-    action = await record_action(
-        work,
-        context,
-        "balance_adjusted",
-        env,
-        subject_id=env.merchant_id,
-        currency=currency.code,
-        amount_minor=amount_minor,
-    )
+    action = await record_adjustment(work, env, currency.code, amount_minor, context)
     ours, theirs = equity("adjustment"), available(env)
     debit, credit = (ours, theirs) if amount_minor > 0 else (theirs, ours)
     posting = Posting("adjustment", currency.code, abs(amount_minor), debit, credit)

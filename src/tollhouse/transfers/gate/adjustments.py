@@ -17,18 +17,25 @@ async def charge(
     work: Work, env: MerchantEnv, currency: str, amount_minor: int, creditor: Account, context: OperatorContext
 ) -> OperatorAction:
     """Debit a merchant for what the platform paid in its place. What the available balance does not cover becomes debt."""
-    action = await record_action(
+    action = await record_adjustment(work, env, currency, -amount_minor, context)
+    postings = await charge_postings(work.tx, env, currency, [Charge("adjustment", amount_minor, creditor)])
+    await post_adjustment(work, env, currency, action, postings)
+    return action
+
+
+async def record_adjustment(
+    work: Work, env: MerchantEnv, currency: str, amount_minor: int, context: OperatorContext
+) -> OperatorAction:
+    """Record that an operator changes a merchant's available balance by an amount, which is negative for a debit."""
+    return await record_action(
         work,
         context,
         "balance_adjusted",
         env,
         subject_id=env.merchant_id,
         currency=currency,
-        amount_minor=-amount_minor,
+        amount_minor=amount_minor,
     )
-    postings = await charge_postings(work.tx, env, currency, [Charge("adjustment", amount_minor, creditor)])
-    await post_adjustment(work, env, currency, action, postings)
-    return action
 
 
 async def post_adjustment(
