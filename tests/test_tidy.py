@@ -151,3 +151,9 @@ def test_every_benchmark_and_experiment_can_be_imported() -> None:
     names = [".".join(path.with_suffix("").parts) for path in files if path.name != "__init__.py"]
     run = [sys.executable, "-c", "import importlib, sys; [importlib.import_module(name) for name in sys.argv[1:]]", *names]
     subprocess.run(run, cwd=HERE, check=True)
+
+
+def test_every_decision_is_in_the_list() -> None:
+    decisions = HERE / "docs" / "decisions"
+    listed = re.findall(r"^\| \[\d{4}\]\(([\w.-]+)\)", (decisions / "README.md").read_text(), re.MULTILINE)
+    assert listed == sorted(path.name for path in decisions.glob("0*.md"))
