@@ -38,6 +38,12 @@ PAYOUTS_MEASURED = """
 """
 
 
+NEXT_PARTITION = """
+    SELECT name || '_' || to_char(partition_start(step, now() + interval '1 hour'), suffix) FROM partitioned_tables
+    ORDER BY name LIMIT 1
+"""
+
+
 def settings_of(dsn: str, **more: str) -> Settings:
     return load({"DATABASE_URL": dsn, "TOLLHOUSE_SECRET_KEYS": KEY, **more})
 
@@ -60,13 +66,22 @@ async def test_a_new_database_without_worker(dsn: str) -> None:
         "durability": "failure",  # the server of the tests waits for no disk
         "schema": "ok",
         "key_ring": "ok",
-        "partitions": "failure",
+        "partitions": "ok",  # the migration made those of the next hours
         "worker": "failure",
         "ledger": "warning",
         "proxy": "ok",
         "bank": "ok",
     }
     assert found["durability"].message.endswith("fsync, full_page_writes is off.")
+
+
+async def test_partitions_that_nobody_made_are_a_failure(server: embedded.Server) -> None:
+    dsn = await migrated_database(server.cluster.dsn)
+    connection = await asyncpg.connect(dsn)
+    await connection.execute(f"DROP TABLE {await connection.fetchval(NEXT_PARTITION)}")
+    await connection.close()
+    found = by_check(await examine_database(settings_of(dsn)))["partitions"]
+    assert (found.status, found.message) == ("failure", "Partitions of the next hour are missing.")
 
 
 async def test_a_rail_that_is_down_is_named(dsn: str, tmp_path: Path) -> None:

@@ -6,7 +6,6 @@ from msgspec import Struct
 
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
-from tollhouse.platform.log.events import log
 
 BATCH = 100
 
@@ -20,8 +19,8 @@ class EncryptedTable(Struct, frozen=True):
     reencrypt: str
     count_by_key: str
     bound_to: Callable[[Row], str]
-    error_event: str
-    """What is logged of a secret that no key of the ring decrypts."""
+    log_failure: Callable[[Row, str], None]
+    """Logs a secret that no key of the ring decrypts, and the reason."""
 
     def key_of(self, row: Row) -> tuple[object, ...]:
         """The key of a row."""
@@ -83,5 +82,5 @@ def _encrypted_again(keys: KeyRing, table: EncryptedTable, row: Row) -> Encrypte
     try:
         return table.encrypt_again(keys, row)
     except DecryptionError as error:
-        log.error(table.error_event, **{name: str(row[name]) for name in table.key}, detail=str(error))
+        table.log_failure(row, str(error))
         return None

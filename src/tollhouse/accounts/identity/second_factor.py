@@ -232,6 +232,10 @@ def _bound_to(holder_id: UUID) -> str:
     return f"second-factor/{holder_id}"
 
 
+def _log_failure(row: Row, reason: str) -> None:
+    log.error("second_factor_not_decrypted", holder_id=str(row["holder_id"]), detail=reason)
+
+
 ENCRYPTED = EncryptedTable(
     key=("holder_id",),
     first_key=(UUID(int=0),),
@@ -239,5 +243,5 @@ ENCRYPTED = EncryptedTable(
     reencrypt=store.REENCRYPT,
     count_by_key=store.COUNT_BY_KEY,
     bound_to=lambda row: _bound_to(row["holder_id"]),
-    error_event="second_factor_not_decrypted",
+    log_failure=_log_failure,
 )

@@ -14,6 +14,7 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.limits import PENDING_SECRET_S
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.platform.encryption import Encrypted, KeyRing
+from tollhouse.platform.log.events import log
 from tollhouse.webhooks.events import environments_store, store
 
 PREFIX = "whsec_"
@@ -104,6 +105,10 @@ def _bound_to(row: Row) -> str:
     return _associated_data(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["version"])
 
 
+def _log_failure(row: Row, reason: str) -> None:
+    log.error("signing_secret_undecryptable", merchant_id=str(row["merchant_id"]), mode=row["mode"], detail=reason)
+
+
 ENCRYPTED = EncryptedTable(
     key=("merchant_id", "mode", "version"),
     first_key=(UUID(int=0), "", 0),
@@ -111,5 +116,5 @@ ENCRYPTED = EncryptedTable(
     reencrypt=environments_store.REENCRYPT,
     count_by_key=environments_store.COUNT_BY_KEY,
     bound_to=_bound_to,
-    error_event="signing_secret_undecryptable",
+    log_failure=_log_failure,
 )
