@@ -3,6 +3,7 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -34,9 +35,11 @@ async def sign_in(actor: Actor, password: str = PASSWORD, **fields: str) -> int:
     return (await actor.form("/operator/signin", {"email": actor.email, "password": password} | fields)).status
 
 
-async def test_the_command_line_invites_and_the_link_welcomes_once(service: Service) -> None:
+async def test_the_command_line_invites_and_the_link_welcomes_once(service: Service, tmp_path: Path) -> None:
     email = f"olga-{uuid4().hex[:8]}@house.example"
-    invited = await operator(service, "users", "create", "--email", email, "--reason", "Joins us", "--json")
+    invited = await operator(
+        service, "users", "create", "--email", email, "--reason", "Joins us", "--json", TOLLHOUSE_DATA_DIR=str(tmp_path)
+    )
     assert invited.status == 0, invited.talk
     link = invited.json["link"].removeprefix(load({}).base_url)
     with pytest.raises(OperatorRefusedError, match="is already an operator"):
@@ -89,8 +92,8 @@ async def test_one_who_has_chosen_no_password_cannot_sign_in(service: Service) -
         assert await sign_in(olga) == 401
 
 
-async def test_a_reset_ends_password_and_sessions(olga: Actor, service: Service) -> None:
-    reset = await operator(service, "users", "reset", "--email", olga.email)
+async def test_a_reset_ends_password_and_sessions(olga: Actor, service: Service, tmp_path: Path) -> None:
+    reset = await operator(service, "users", "reset", "--email", olga.email, TOLLHOUSE_DATA_DIR=str(tmp_path))
     assert reset.status == 0, reset.talk
     (await olga.send("GET", "/operator")).ok(303)
     assert await sign_in(olga) == 401
