@@ -33,6 +33,15 @@ HEADER = (
     "source_type",
     "source_id",
 )
+TRIAL_BALANCE_HEADER = ("until", "currency", "account", "name", "debit", "credit", "balance")
+EVERY_S = 60
+CURRENCY, DECIMALS = "EUR", 2
+ENCODING = "cp1252"
+AMOUNT_MAX = 999_999_999_999
+"""Ten digits before the comma, in cents."""
+BOOKINGS_MAX = 99_999
+FIRST_ACCOUNT, OFFSET_ACCOUNT, VOUCHER_DATE, VOUCHER, TEXT = 6, 7, 9, 10, 13
+MERCHANTS = "merchants"
 
 
 async def as_csv(db: Pool, start: datetime, end: datetime, catalogue: Catalogue) -> AsyncIterator[str]:
@@ -66,9 +75,6 @@ def _cells(one: JournalPosting, catalogue: Catalogue) -> Iterator[str]:
     yield from (one.source_type, str(one.source_id))
 
 
-TRIAL_BALANCE_HEADER = ("until", "currency", "account", "name", "debit", "credit", "balance")
-
-
 async def trial_balances(db: Pool, day: date | None) -> list[TrialBalance]:
     """The trial balance of each currency at the end of a day (UTC), or now."""
     async with db.connection() as tx, tx.snapshot():
@@ -94,22 +100,10 @@ def _account_cells(one: AccountTotal, until: date, catalogue: Catalogue) -> Iter
         yield catalogue.format_amount(minor, one.currency)
 
 
-EVERY_S = 60
-
-
 async def add_daily_totals(services: Services) -> None:
     """Add what was posted until 15 minutes ago, an hour at a time, each in a transaction of its own."""
     while await services.db.transact(store.add_next_hour):
         pass
-
-
-CURRENCY, DECIMALS = "EUR", 2
-ENCODING = "cp1252"
-AMOUNT_MAX = 999_999_999_999
-"""Ten digits before the comma, in cents."""
-BOOKINGS_MAX = 99_999
-FIRST_ACCOUNT, OFFSET_ACCOUNT, VOUCHER_DATE, VOUCHER, TEXT = 6, 7, 9, 10, 13
-MERCHANTS = "merchants"
 
 
 def _pairs(kind: str, content: str, count: int) -> Iterator[str]:

@@ -46,6 +46,11 @@ ENTRIES = """
     WHERE ($3::text IS NULL OR e.currency = $3) AND ($4::uuid IS NULL OR e.project_id = $4)
     GROUP BY 1, 2, 3, 4, 5
 """
+Measure = Literal["entries", "succeeded", "failed", "refunded", "fulfilled", "delivered"]
+"""Ledger entries by their time, payments by the time of success or failure, refunds and ended fulfillments by creation."""
+CURRENCIES = """
+    SELECT DISTINCT currency FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3)
+"""
 
 
 class Series(Struct, frozen=True):
@@ -79,8 +84,6 @@ class Added(Struct, frozen=True):
 NOTHING = Added()
 Totals = dict[Series, list[Added]]
 """What was added to each series before each moment."""
-Measure = Literal["entries", "succeeded", "failed", "refunded", "fulfilled", "delivered"]
-"""Ledger entries by their time, payments by the time of success or failure, refunds and ended fulfillments by creation."""
 
 
 def quarter_hour(moment: datetime) -> datetime:
@@ -151,11 +154,6 @@ def add(totals: Totals, row: Row, number: int, moments: int) -> None:
     series = Series(row["currency"], row["type"], row["raised"], row["method_id"])
     before = totals.setdefault(series, [NOTHING] * moments)
     before[number] += Added(int(row["amount"]), row["count"])
-
-
-CURRENCIES = """
-    SELECT DISTINCT currency FROM ledger_accounts WHERE owner = $1 AND mode = $2 AND ($3::text IS NULL OR currency = $3)
-"""
 
 
 async def list_currencies(tx: Tx, env: MerchantEnv, currency: str | None) -> set[str]:

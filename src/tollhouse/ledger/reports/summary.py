@@ -32,6 +32,7 @@ from tollhouse.platform.database.pool import Pool, Tx
 Key = tuple[str, int]
 """Currency and period number, from 0."""
 FOREVER = datetime(9999, 12, 31, tzinfo=UTC)
+HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_count" for line in LINES))
 
 
 async def summaries(
@@ -176,9 +177,6 @@ def _view(row: Summary, catalogue: Catalogue) -> SummaryView:
         counts={str(line): count for line, count in row.counts.items()},
         **pairs,
     )
-
-
-HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_count" for line in LINES))
 
 
 def as_csv(found: Iterable[Summary], catalogue: Catalogue) -> str:

@@ -33,6 +33,15 @@ from tollhouse.platform.log.events import log
 from tollhouse.transfers.orders.errors import InvalidState
 
 MEMBERS = tuple(field.name for field in msgspec.structs.fields(Evidence))
+NO_EVIDENCE = "This must have at least one text. Save evidence before you submit it."
+BATCH_SIZE = 50
+LEASE = timedelta(seconds=30)
+"""A worker that dies leaves its responses to another one after this time."""
+INTERVAL_MIN, INTERVAL_MAX = timedelta(seconds=5), timedelta(minutes=10)
+INTERVALS_PER_AGE = 8
+"""The interval between two deliveries is an eighth of the response's age."""
+RAIL_DECIDES = DisputeSubmission("accepted")
+GIVEN_UP = DisputeSubmission("accepted", "lost")
 
 
 class NewEvidence(Evidence, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -57,9 +66,6 @@ class NewEvidence(Evidence, frozen=True, forbid_unknown_fields=True, kw_only=Tru
                 "This must be at most %(most)s characters long, all texts together.", most=EVIDENCE_CHARS_TOTAL_MAX
             )
             yield FieldError("evidence", "too_long", too_long)
-
-
-NO_EVIDENCE = "This must have at least one text. Save evidence before you submit it."
 
 
 async def save_evidence(work: Work, env: MerchantEnv, dispute_id: UUID, evidence: NewEvidence) -> Dispute:
@@ -99,18 +105,6 @@ async def _get(work: Work, env: MerchantEnv, dispute_id: UUID) -> Dispute:
     if found is None:
         raise NotFound
     return found
-
-
-BATCH_SIZE = 50
-LEASE = timedelta(seconds=30)
-"""A worker that dies leaves its responses to another one after this time."""
-
-INTERVAL_MIN, INTERVAL_MAX = timedelta(seconds=5), timedelta(minutes=10)
-INTERVALS_PER_AGE = 8
-"""The interval between two deliveries is an eighth of the response's age."""
-
-RAIL_DECIDES = DisputeSubmission("accepted")
-GIVEN_UP = DisputeSubmission("accepted", "lost")
 
 
 async def deliver_responses(services: Services) -> None:

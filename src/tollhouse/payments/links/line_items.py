@@ -25,6 +25,9 @@ from tollhouse.payments.links.model import LineItem, TaxLine
 FIELD = "line_items"
 ANOTHER_SUM = "The line items must add up to the amount. Omit the amount, and it is their sum."
 NO_SUM = "The line items must add up to an amount above zero that a payment can have."
+TAX_LINES = "tax_lines"
+TOO_MUCH_TAX = "The taxes must not add up to more than the amount, which includes them."
+PARTS_PER_PERCENT = 1_000
 
 
 class LineItemRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -76,11 +79,6 @@ def _item_errors(field: str, item: LineItemRequest, currency: Currency | None) -
         yield FieldError(f"{field}.quantity", "out_of_range", messages.whole_number(1, LINE_ITEM_QUANTITY_MAX))
     if minor_of(item.unit_amount, currency, 0) is None:
         yield amount_error(currency, f"{field}.unit_amount")
-
-
-TAX_LINES = "tax_lines"
-TOO_MUCH_TAX = "The taxes must not add up to more than the amount, which includes them."
-PARTS_PER_PERCENT = 1_000
 
 
 class TaxLineRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -29,6 +29,14 @@ UnpayableReason = Literal[
 ]
 """Why nobody can pay a link now. Those of methods are reasons of the checkout; `no_method`: none takes the currency."""
 NO_OFFSET = timedelta()
+QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
+CUSTOMER_AMOUNT_COLUMNS = Columns(
+    {
+        "customer_amount_min": "min_minor",
+        "customer_amount_max": "max_minor",
+        "customer_amount_preset": "preset_minor",
+    }
+)
 
 
 class LinkCreator(Struct, frozen=True):
@@ -78,16 +86,6 @@ class CheckoutPrice(Struct, frozen=True):
 
     amount_minor: int
     quantity: int | None = None
-
-
-QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
-CUSTOMER_AMOUNT_COLUMNS = Columns(
-    {
-        "customer_amount_min": "min_minor",
-        "customer_amount_max": "max_minor",
-        "customer_amount_preset": "preset_minor",
-    }
-)
 
 
 class PaymentLink(Struct, frozen=True, kw_only=True):

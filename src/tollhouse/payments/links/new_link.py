@@ -64,6 +64,8 @@ from tollhouse.webhooks.events.destination import check_destination_url
 CURRENCY_CODE = re.compile(r"[A-Z0-9]{2,12}")
 EMAIL = re.compile(r"[^@\s]+@[^@\s]+")
 RETURN_HINT = "Customers return here after paying. {PAYMENT_LINK_ID} and {TRANSACTION_ID} are replaced."
+SHOWN_TO = timedelta(milliseconds=1)
+"""The precision of times in the API: an expiry that a client read and sends back is no change."""
 
 
 class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -251,10 +253,6 @@ def _bounds_errors(new: LinkRequest, now: datetime | None) -> Iterator[FieldErro
             "out_of_range",
             messages.whole_number_or_null(1, limits.LINK_PAYMENTS_MAX),
         )
-
-
-SHOWN_TO = timedelta(milliseconds=1)
-"""The precision of times in the API: an expiry that a client read and sends back is no change."""
 
 
 async def open_link(

@@ -29,6 +29,7 @@ NEAREST_FIRST: tuple[UnpayableReason, ...] = (
     "provider_not_configured",
     "disabled_by_operator",
 )
+Reasons = dict[UUID, UnpayableReason | None]
 
 
 class CurrentPrices(Struct, frozen=True):
@@ -164,9 +165,6 @@ def _in_other_currencies(
 
 def _is_chosen(link: PaymentLink, method: Method) -> bool:
     return link.payment_method_ids is None or method.method_id in link.payment_method_ids
-
-
-Reasons = dict[UUID, UnpayableReason | None]
 
 
 async def load_reason(

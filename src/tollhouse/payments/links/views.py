@@ -15,6 +15,8 @@ from tollhouse.kernel.text import Text, Translatable
 from tollhouse.payments.links.model import PaymentLink, UnpayableReason
 from tollhouse.platform.database.pool import Pool
 
+PROJECTS_SHOWN = 100
+
 
 class TaxLineView(Struct, frozen=True):
     """A tax that is included in the amount."""
@@ -96,9 +98,6 @@ def _customer_amount(link: PaymentLink, catalogue: Catalogue) -> CustomerAmountV
     least, most = (catalogue.format_amount(minor, link.currency) for minor in (chosen.min_minor, chosen.max_minor))
     preset = None if chosen.preset_minor is None else catalogue.format_amount(chosen.preset_minor, link.currency)
     return CustomerAmountView(least, chosen.min_minor, most, chosen.max_minor, preset, chosen.preset_minor)
-
-
-PROJECTS_SHOWN = 100
 
 
 def method_choices(env: MerchantEnv, catalogue: Catalogue) -> list[tuple[str, Translatable]]:

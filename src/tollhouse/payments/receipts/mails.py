@@ -36,6 +36,12 @@ NOT_VERIFIED = "In test mode, receipts are sent only to verified email addresses
 
 if str(MAILS_MAX) not in TOO_MANY:
     raise AssertionError("the message names the limit")
+BATCH = 50
+RETRY_AFTER = timedelta(minutes=1)
+RETRY_AFTER_MAX = timedelta(days=1)
+DOUBLINGS_MAX = 11
+RENDERER = ThreadPoolExecutor(1, "receipt")
+"""Anybody with the address of a receipt can ask for its file: a process makes one at a time, and nothing else waits."""
 
 
 class ReceiptMailForm(Struct, frozen=True):
@@ -113,12 +119,6 @@ async def load_receipt(db: Pool, env: MerchantEnv, transaction_id: UUID, now: da
     return None if found is None else found.receipt
 
 
-BATCH = 50
-RETRY_AFTER = timedelta(minutes=1)
-RETRY_AFTER_MAX = timedelta(days=1)
-DOUBLINGS_MAX = 11
-
-
 async def send_waiting(services: Services) -> None:
     """Send the receipts of links with the customer's address, each once."""
     for waiting in await store.list_waiting(services.db, BATCH, clock.now()):
@@ -149,10 +149,6 @@ async def _send_waiting(services: Services, waiting: WaitingMail) -> None:
             await outbox.enqueue(work.tx, message, now)
 
     await services.transact(action, now)
-
-
-RENDERER = ThreadPoolExecutor(1, "receipt")
-"""Anybody with the address of a receipt can ask for its file: a process makes one at a time, and nothing else waits."""
 
 
 async def receipt_file(receipt: Receipt, language: str, catalogue: Catalogue) -> bytes:

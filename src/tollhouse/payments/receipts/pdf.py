@@ -19,6 +19,12 @@ WEIGHTS = {"": 400, "B": 600}
 """The weight by the style of fpdf2."""
 MAGIC = b"\0\1\0\0"
 HEADER_BYTES, ENTRY_BYTES = 12, 16
+FAMILY = "geist"
+MARGIN, WIDTH, LINE, LABEL_WIDTH, AMOUNT_WIDTH = 22, 166, 6, 48, 60
+"""In millimetres."""
+INK, FAINT, RULE = (16, 24, 42), (92, 103, 125), (205, 211, 222)
+FILES_KEPT = 64
+REPLACED = {"\N{NARROW NO-BREAK SPACE}": "\N{NO-BREAK SPACE}"}
 
 
 @cache
@@ -58,14 +64,6 @@ def _instance(weight: int) -> bytes:
         made = io.BytesIO()
         font.save(made)
     return made.getvalue()
-
-
-FAMILY = "geist"
-MARGIN, WIDTH, LINE, LABEL_WIDTH, AMOUNT_WIDTH = 22, 166, 6, 48, 60
-"""In millimetres."""
-INK, FAINT, RULE = (16, 24, 42), (92, 103, 125), (205, 211, 222)
-FILES_KEPT = 64
-REPLACED = {"\N{NARROW NO-BREAK SPACE}": "\N{NO-BREAK SPACE}"}
 
 
 @lru_cache(FILES_KEPT)

@@ -51,6 +51,59 @@ ISSUE = """
 TAX_LINES = msgspec.json.Decoder(tuple[TaxLine, ...])
 LINE_ITEMS = msgspec.json.Decoder(tuple[LineItem, ...])
 SELLERS = msgspec.json.Decoder(Seller)
+I24_NUMBERS = """
+    SELECT format('%s %s %s has %s receipts, the last number is %s', c.merchant_id, c.mode, c.year, count(r.number),
+                  c.last_number) AS line
+    FROM receipt_counters c LEFT JOIN receipts r ON (r.merchant_id, r.mode, r.year) = (c.merchant_id, c.mode, c.year)
+    GROUP BY c.merchant_id, c.mode, c.year
+    HAVING (count(r.number), coalesce(max(r.number), 0)) <> (c.last_number, c.last_number)
+"""
+I24_PAID = """
+    SELECT format('receipt of transaction %s, which was never credited', t.id) AS line
+    FROM receipts r JOIN transactions t ON t.id = r.transaction_id WHERE t.succeeded_at IS NULL
+"""
+INVARIANTS = (
+    Invariant("I24", "the numbers of receipts have no gaps", I24_NUMBERS, costly=True),
+    Invariant("I24", "every receipt is of a credited payment", I24_PAID, costly=True),
+)
+MAILS_MAX = 3
+"""Emails for each payment, as the constraint of the table says too."""
+RequestedBy = Literal["payer", "merchant"]
+# Nothing can be sent before the payment is credited, so this one is always the first.
+REQUEST = """
+    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, next_attempt_at)
+    VALUES ($3, 1, $1, $2, 'payment', $4, $4) ON CONFLICT DO NOTHING
+"""
+LIST_WAITING = """
+    SELECT m.merchant_id, m.mode, m.transaction_id, coalesce(t.payer_language, 'en') AS language, m.attempts
+    FROM receipt_mails m JOIN transactions t ON t.id = m.transaction_id
+    WHERE m.handled_at IS NULL AND m.next_attempt_at <= $2 ORDER BY m.next_attempt_at LIMIT $1
+"""
+MARK_HANDLED = """
+    UPDATE receipt_mails SET handled_at = $2, withheld = $3, next_attempt_at = NULL
+    WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL
+"""
+WITHHOLD = """
+    UPDATE receipt_mails SET handled_at = $2, withheld = true, next_attempt_at = NULL
+    WHERE handled_at IS NULL AND transaction_id IN (SELECT id FROM transactions WHERE payment_link_id = ANY ($1::uuid[]))
+"""
+SCHEDULE_RETRY = """
+    UPDATE receipt_mails SET attempts = $2 + 1, next_attempt_at = $3
+    WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL AND attempts = $2
+"""
+LOCK_RECEIPT = "SELECT transaction_id FROM receipts WHERE transaction_id = $1 FOR UPDATE"
+INSERT = """
+    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, handled_at)
+    SELECT $3, coalesce(max(ordinal), 0) + 1, $1, $2, $4, $5, $5 FROM receipt_mails WHERE transaction_id = $3
+    HAVING count(*) < $6
+"""
+LIST = """
+    SELECT requested_by, requested_at, withheld FROM receipt_mails
+    WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
+"""
+FIND_VERIFIED_ADDRESS = """
+    SELECT email FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
+"""
 
 
 class PaymentReceipt(Struct, frozen=True):
@@ -108,63 +161,6 @@ def _payment(row: Row) -> PaidPayment:
         price_minor=row["price_minor"],
         quantity=row["quantity"],
     )
-
-
-I24_NUMBERS = """
-    SELECT format('%s %s %s has %s receipts, the last number is %s', c.merchant_id, c.mode, c.year, count(r.number),
-                  c.last_number) AS line
-    FROM receipt_counters c LEFT JOIN receipts r ON (r.merchant_id, r.mode, r.year) = (c.merchant_id, c.mode, c.year)
-    GROUP BY c.merchant_id, c.mode, c.year
-    HAVING (count(r.number), coalesce(max(r.number), 0)) <> (c.last_number, c.last_number)
-"""
-I24_PAID = """
-    SELECT format('receipt of transaction %s, which was never credited', t.id) AS line
-    FROM receipts r JOIN transactions t ON t.id = r.transaction_id WHERE t.succeeded_at IS NULL
-"""
-INVARIANTS = (
-    Invariant("I24", "the numbers of receipts have no gaps", I24_NUMBERS, costly=True),
-    Invariant("I24", "every receipt is of a credited payment", I24_PAID, costly=True),
-)
-
-
-MAILS_MAX = 3
-"""Emails for each payment, as the constraint of the table says too."""
-RequestedBy = Literal["payer", "merchant"]
-# Nothing can be sent before the payment is credited, so this one is always the first.
-REQUEST = """
-    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, next_attempt_at)
-    VALUES ($3, 1, $1, $2, 'payment', $4, $4) ON CONFLICT DO NOTHING
-"""
-LIST_WAITING = """
-    SELECT m.merchant_id, m.mode, m.transaction_id, coalesce(t.payer_language, 'en') AS language, m.attempts
-    FROM receipt_mails m JOIN transactions t ON t.id = m.transaction_id
-    WHERE m.handled_at IS NULL AND m.next_attempt_at <= $2 ORDER BY m.next_attempt_at LIMIT $1
-"""
-MARK_HANDLED = """
-    UPDATE receipt_mails SET handled_at = $2, withheld = $3, next_attempt_at = NULL
-    WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL
-"""
-WITHHOLD = """
-    UPDATE receipt_mails SET handled_at = $2, withheld = true, next_attempt_at = NULL
-    WHERE handled_at IS NULL AND transaction_id IN (SELECT id FROM transactions WHERE payment_link_id = ANY ($1::uuid[]))
-"""
-SCHEDULE_RETRY = """
-    UPDATE receipt_mails SET attempts = $2 + 1, next_attempt_at = $3
-    WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL AND attempts = $2
-"""
-LOCK_RECEIPT = "SELECT transaction_id FROM receipts WHERE transaction_id = $1 FOR UPDATE"
-INSERT = """
-    INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, handled_at)
-    SELECT $3, coalesce(max(ordinal), 0) + 1, $1, $2, $4, $5, $5 FROM receipt_mails WHERE transaction_id = $3
-    HAVING count(*) < $6
-"""
-LIST = """
-    SELECT requested_by, requested_at, withheld FROM receipt_mails
-    WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
-"""
-FIND_VERIFIED_ADDRESS = """
-    SELECT email FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
-"""
 
 
 class WaitingMail(Struct, frozen=True):

@@ -43,6 +43,8 @@ from tollhouse.transfers.gate.model import OutgoingTransfer
 from tollhouse.transfers.orders.balance_events import Cause
 from tollhouse.transfers.orders.errors import InvalidState
 
+SOURCE = "refund"
+
 
 def of(payment: Transaction, catalogue: Catalogue) -> Evidence:
     """The evidence that the refunds of a payment are: nothing if it has none that succeeded or is pending."""
@@ -70,9 +72,6 @@ def _lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
             yield f"- {amount} on {one.updated_at.date()} (refund {one.id}{named})"
         else:
             yield f"- {amount}, requested on {one.created_at.date()} and on its way (refund {one.id})"
-
-
-SOURCE = "refund"
 
 
 async def request(

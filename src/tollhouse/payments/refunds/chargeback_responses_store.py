@@ -48,6 +48,14 @@ SCHEDULE_DELIVERY = """
     UPDATE chargebacks SET next_delivery_at = $4
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'open' AND next_delivery_at IS NOT NULL
 """
+NOTES = "SELECT author, note, created_at FROM chargeback_notes WHERE chargeback_id = $1 ORDER BY created_at, id LIMIT $2"
+LIST_OPEN = """
+    SELECT id, mode, transaction_id, currency, amount_minor, reason, opened_at, respond_by,
+           CASE response WHEN 'submitted' THEN evidence ELSE '{}' END AS evidence
+    FROM chargebacks
+    WHERE merchant_id = $1 AND status = 'open' ORDER BY opened_at DESC LIMIT $2
+"""
+NOTES_MAX = 50
 
 
 class LockedEvidence(Struct, frozen=True):
@@ -112,16 +120,6 @@ def _due(row: Row) -> DueResponse:
         responded_at=row["responded_at"],
     )
     return DueResponse(env, row["transaction_id"], row["rail"], row["response"], order)
-
-
-NOTES = "SELECT author, note, created_at FROM chargeback_notes WHERE chargeback_id = $1 ORDER BY created_at, id LIMIT $2"
-LIST_OPEN = """
-    SELECT id, mode, transaction_id, currency, amount_minor, reason, opened_at, respond_by,
-           CASE response WHEN 'submitted' THEN evidence ELSE '{}' END AS evidence
-    FROM chargebacks
-    WHERE merchant_id = $1 AND status = 'open' ORDER BY opened_at DESC LIMIT $2
-"""
-NOTES_MAX = 50
 
 
 class ChargebackNote(Struct, frozen=True):

@@ -32,6 +32,11 @@ from tollhouse.transfers.gate import gate
 from tollhouse.transfers.orders.errors import AmountBelowFees, AmountBelowMinimum, RefundTooLarge
 from tollhouse.transfers.orders.quotes import ensure_funds
 
+SCOPE_FOR_OTHER_RECEIVERS = "withdrawals:write"
+WINDOW = timedelta(days=180)
+"""How long after its success a payment can be refunded."""
+FLOOR_IN_FEES = 5
+
 
 class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The request body. No amount: all that is left. No receiver: the account that paid."""
@@ -106,11 +111,6 @@ class ChargedBack(ApiError):
     message = "This payment was charged back and cannot be refunded."
 
 
-SCOPE_FOR_OTHER_RECEIVERS = "withdrawals:write"
-WINDOW = timedelta(days=180)
-"""How long after its success a payment can be refunded."""
-
-
 class Destination(Struct, frozen=True):
     """The account in the rail's notation, and its holder. `method`: whose limits apply, unless it is the payer's account."""
 
@@ -178,9 +178,6 @@ async def destination(
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")
     return Destination(account, None, payer_account, method)
-
-
-FLOOR_IN_FEES = 5
 
 
 def charged_minor(current: Transaction, catalogue: Catalogue) -> int:

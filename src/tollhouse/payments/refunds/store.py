@@ -77,6 +77,14 @@ CLOSE_CHARGEBACK = """
                         THEN 'expired' ELSE response END
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = $4
 """
+LIST_QUEUE = """
+    SELECT r.id AS refund_id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor,
+           o.receiver, o.payer_account, r.status, o.review, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, r.created_at
+    FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
+    WHERE o.kind = 'refund' AND o.review = $1 AND ($1 <> 'required' OR o.closed_at IS NULL)
+    ORDER BY o.created_at, o.id LIMIT $2 OFFSET $3
+"""
 
 
 class RefundFilter(Struct, frozen=True):
@@ -199,16 +207,6 @@ def _due(row: Row) -> DueRefund:
     )
     env = MerchantEnv(MerchantId(row["merchant_id"]), mode)
     return DueRefund(env, row["rail"], order, row["released"], row["provider_reference"] is not None)
-
-
-LIST_QUEUE = """
-    SELECT r.id AS refund_id, r.merchant_id, m.business_name, r.mode, r.transaction_id, r.currency, r.amount_minor,
-           o.receiver, o.payer_account, r.status, o.review, o.approvals,
-           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, r.created_at
-    FROM outgoing_transfers o JOIN refunds r ON r.id = o.id JOIN merchants m ON m.id = r.merchant_id
-    WHERE o.kind = 'refund' AND o.review = $1 AND ($1 <> 'required' OR o.closed_at IS NULL)
-    ORDER BY o.created_at, o.id LIMIT $2 OFFSET $3
-"""
 
 
 class ListedRefund(Struct, frozen=True):

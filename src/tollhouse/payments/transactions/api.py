@@ -29,6 +29,7 @@ from tollhouse.transfers.conversions.model import PairUnavailable
 from tollhouse.transfers.orders.errors import InvalidState
 
 OPERATIONS = Operations(INTEGRATION)
+BALANCE_OPERATIONS = Operations(INTEGRATION)
 
 
 class TransactionsQuery(ListQuery, frozen=True):
@@ -93,9 +94,6 @@ async def read_transaction(
 async def accept(caller: Caller, transaction_id: UUID, work: Work) -> TransactionView:
     """Accept a payment. It can be late, a duplicate, after a cancellation, or of another amount."""
     return transaction_view(await settlement.accept(work, caller.env, transaction_id), work.now, work.services.catalogue)
-
-
-BALANCE_OPERATIONS = Operations(INTEGRATION)
 
 
 class EntriesQuery(ListQuery, frozen=True):

@@ -10,6 +10,8 @@ from tollhouse.payments.links.model import LinkNotActive, PaymentLink
 from tollhouse.payments.transactions import notify, settlement, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import Transaction
 
+BATCH_SIZE = 50
+
 
 async def expire_due(work: Work, env: MerchantEnv, link_id: UUID) -> bool:
     """Expire a link that is due. False if it is not due or already closed."""
@@ -93,9 +95,6 @@ async def cancel(work: Work, env: MerchantEnv, link_id: UUID) -> PaymentLink:
         if attempt.status == "pending":
             await settlement.fail(work, attempt, "link_canceled")
     return await link_store.get(work.tx, env, link_id)
-
-
-BATCH_SIZE = 50
 
 
 async def close_links(services: Services) -> None:

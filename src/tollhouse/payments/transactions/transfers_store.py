@@ -39,6 +39,16 @@ LIST_STALLED = """
                         AND (o.block_at IS NOT NULL OR o.first_seen_at > $3))
     LIMIT $4
 """
+# The last report of each transfer: reports of the same one have the same reference up to what follows a sign.
+LIST = """
+    SELECT external_ref, outcome, amount_minor, payer_account, payer_name FROM rail_observations
+    WHERE transaction_id = $1 AND outcome IN ('seen', 'confirmed', 'vanished')
+    ORDER BY at DESC, outcome, confirmations DESC LIMIT $2
+"""
+TRANSFERS_READ_MAX = 500
+TRANSFERS_SHOWN = 20
+NETWORK_HASH = re.compile(r"(?:0x)?[0-9a-f]{64}(?=$|[:/@])")
+"""How a reference begins that names the transaction of a block chain."""
 
 
 async def see(tx: Tx, payment: Transaction, seen: IncomingTransfer, currency: str, now: datetime) -> None:
@@ -69,18 +79,6 @@ async def list_stalled(
         rows = await db.fetch(LIST_STALLED, rail, mode, now - block_within, limit)
         found += [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]
     return found
-
-
-# The last report of each transfer: reports of the same one have the same reference up to what follows a sign.
-LIST = """
-    SELECT external_ref, outcome, amount_minor, payer_account, payer_name FROM rail_observations
-    WHERE transaction_id = $1 AND outcome IN ('seen', 'confirmed', 'vanished')
-    ORDER BY at DESC, outcome, confirmations DESC LIMIT $2
-"""
-TRANSFERS_READ_MAX = 500
-TRANSFERS_SHOWN = 20
-NETWORK_HASH = re.compile(r"(?:0x)?[0-9a-f]{64}(?=$|[:/@])")
-"""How a reference begins that names the transaction of a block chain."""
 
 
 class ObservedTransfer(Struct, frozen=True):

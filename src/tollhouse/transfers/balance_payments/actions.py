@@ -43,6 +43,7 @@ from tollhouse.transfers.orders.store import clock_offset
 
 SOURCE = "balance_payment"
 PAY_SCOPE = scopes.parse(["balance-payments:write"]) or Scopes(0)
+BATCH_SIZE = 50
 
 
 async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePayment:
@@ -271,9 +272,6 @@ async def _notify(work: Work, payment: BalancePayment, posted: LedgerTransaction
         part = posted.for_merchant(env)
         if part.entries:
             await notify_balance(work, env, payment.currency, part, cause, None)
-
-
-BATCH_SIZE = 50
 
 
 async def expire_reservations(services: Services) -> None:

@@ -39,6 +39,8 @@ INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
 APPLICATION = ApplicationGuard("balance-payments:write")
 CONFIDENTIAL = ApplicationGuard("balance-payments:write", confidential=True)
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
+PATH = "/oauth/clients/{client_id}/balance-payments"
 
 
 class BalancePaymentList(Struct, frozen=True):
@@ -139,10 +141,6 @@ async def release_balance_payment(caller: Caller, payment_id: UUID, work: Work) 
 async def refund_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
     """Refund a balance payment. The money comes from the owner's balance, in full or in part."""
     return payment_view(await actions.refund(work, caller, payment_id, body), work.now, work.services.catalogue)
-
-
-DASHBOARD_OPERATIONS = Operations(DASHBOARD)
-PATH = "/oauth/clients/{client_id}/balance-payments"
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, errors=(NotFound, ValidationFailed))

@@ -44,6 +44,10 @@ from tollhouse.transfers.orders.quotes import Quote, destination_errors, ensure_
 from tollhouse.webhooks.events.record import EventSource
 from tollhouse.webhooks.events.record import record as record_event
 
+SOURCE = "conversion"
+QUOTE_VALID_FOR = timedelta(seconds=30)
+FX = Account("fx")
+
 
 class NewConversionQuote(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A pair and either the amount to convert or the amount to receive."""
@@ -172,9 +176,6 @@ def _amount_errors(member: str, amount: Any, code: str | None, catalogue: Catalo
         yield amount_error(known, member)
 
 
-SOURCE = "conversion"
-
-
 async def notify_completed(work: Work, conversion: Conversion, posted: LedgerTransaction) -> None:
     """Record the events of a completed conversion and of the two balances that it changed."""
     made, url = conversion.exchange, conversion.webhook_url
@@ -184,10 +185,6 @@ async def notify_completed(work: Work, conversion: Conversion, posted: LedgerTra
     cause = Cause(SOURCE, conversion.id, conversion.status, conversion.version)
     for currency in (made.from_currency, made.to_currency):
         await notify_balance(work, conversion.env, currency, posted, cause, url)
-
-
-QUOTE_VALID_FOR = timedelta(seconds=30)
-FX = Account("fx")
 
 
 async def quote(

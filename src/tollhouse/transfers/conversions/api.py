@@ -33,6 +33,7 @@ from tollhouse.transfers.orders.quotes import QUOTE_ERRORS
 
 OPERATIONS = Operations(INTEGRATION)
 PAIR_ERRORS = (CurrencyNotSupported, PairUnavailable, AmountBelowMinimum, AmountAboveMaximum)
+RULE_OPERATIONS = Operations(INTEGRATION)
 
 
 class ConversionPairList(Struct, frozen=True):
@@ -110,9 +111,6 @@ async def list_conversions(
 async def read_conversion(caller: Caller, conversion_id: UUID, db: Pool, catalogue: Catalogue) -> ConversionView:
     """Retrieve a conversion."""
     return conversion_view(await store.get(db, caller.env, conversion_id), catalogue)
-
-
-RULE_OPERATIONS = Operations(INTEGRATION)
 
 
 class ConversionRuleList(Struct, frozen=True):

@@ -35,6 +35,11 @@ from tollhouse.transfers.conversions.model import (
 EURO = "EUR"
 PriceSource = Literal["operator", "feed", "sandbox"]
 """Who a price is from. That of the euro is always one."""
+PRICE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
+BASIS_POINTS = 10_000
+BYTES_MAX = 262_144
+POSTED_BY = "price feed"
+Rejection = Literal["sources_differ", "price_jump"]
 
 
 class Price(Struct, frozen=True):
@@ -102,13 +107,6 @@ async def list_posted(db: Pool | Tx, *codes: str) -> list[PostedPrice]:
 async def post(tx: Tx, per_euro: Mapping[str, str], operator: str, now: datetime, source: PriceSource = "operator") -> None:
     """Post the prices of these currencies for live mode."""
     await prices_store.post(tx, [new_id() for _ in per_euro], per_euro, operator, source, now)
-
-
-PRICE = re.compile(r"[0-9]{1,18}(\.[0-9]{1,30})?([eE][+-]?[0-9]{1,2})?")
-BASIS_POINTS = 10_000
-BYTES_MAX = 262_144
-POSTED_BY = "price feed"
-Rejection = Literal["sources_differ", "price_jump"]
 
 
 class FeedError(Exception):

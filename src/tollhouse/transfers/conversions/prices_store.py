@@ -27,18 +27,6 @@ LATEST = """
     LEFT JOIN price_rejections r ON r.currency = p.currency
     WHERE $1::text[] IS NULL OR codes.currency = ANY ($1) ORDER BY p.currency
 """
-
-
-async def post(tx: Tx, ids: list[UUID], per_euro: Mapping[str, str], operator: str, source: str, now: datetime) -> None:
-    """Insert the prices of these currencies, with these IDs."""
-    await tx.execute(POST, ids, list(per_euro), list(per_euro.values()), operator, source, now)
-
-
-async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]:
-    """The latest prices of these currencies, or of all."""
-    return await db.fetch(LATEST, None if codes is None else list(codes))
-
-
 # One row, which the worker that reads the source has changed.
 LEASE = """
     INSERT INTO price_feed AS f (next_at, read_at) VALUES ($2, $1)
@@ -55,6 +43,31 @@ REJECT = """
 CLEAR = "DELETE FROM price_rejections WHERE currency = ANY ($1::text[])"
 GET = "SELECT read_at, error FROM price_feed"
 LIST_REJECTIONS = "SELECT currency, reason, rejected_at FROM price_rejections ORDER BY currency"
+LIST = """
+    SELECT currency, position_minor::text AS position_minor, limit_minor FROM conversion_positions
+    WHERE $1::text[] IS NULL OR currency = ANY ($1)
+"""
+SET_LIMIT = """
+    INSERT INTO conversion_positions (currency, limit_minor) VALUES ($1, $2)
+    ON CONFLICT (currency) DO UPDATE SET limit_minor = excluded.limit_minor
+    RETURNING id
+"""
+LOCK = "SELECT currency FROM conversion_positions WHERE currency = ANY ($1) ORDER BY currency FOR NO KEY UPDATE"
+INSERT_MISSING = """
+    INSERT INTO conversion_positions (currency) SELECT code FROM unnest($1::text[]) AS code ORDER BY code
+    ON CONFLICT (currency) DO NOTHING
+"""
+LIMIT_CONSTRAINT = "conversion_positions_limit"
+
+
+async def post(tx: Tx, ids: list[UUID], per_euro: Mapping[str, str], operator: str, source: str, now: datetime) -> None:
+    """Insert the prices of these currencies, with these IDs."""
+    await tx.execute(POST, ids, list(per_euro), list(per_euro.values()), operator, source, now)
+
+
+async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]:
+    """The latest prices of these currencies, or of all."""
+    return await db.fetch(LATEST, None if codes is None else list(codes))
 
 
 async def lease(db: Pool, now: datetime, next_at: datetime) -> bool:
@@ -85,23 +98,6 @@ async def get(db: Pool) -> Row | None:
 async def list_rejections(db: Pool) -> dict[str, str]:
     """Why prices of the source are not used, by currency."""
     return {row["currency"]: row["reason"] for row in await db.fetch(LIST_REJECTIONS)}
-
-
-LIST = """
-    SELECT currency, position_minor::text AS position_minor, limit_minor FROM conversion_positions
-    WHERE $1::text[] IS NULL OR currency = ANY ($1)
-"""
-SET_LIMIT = """
-    INSERT INTO conversion_positions (currency, limit_minor) VALUES ($1, $2)
-    ON CONFLICT (currency) DO UPDATE SET limit_minor = excluded.limit_minor
-    RETURNING id
-"""
-LOCK = "SELECT currency FROM conversion_positions WHERE currency = ANY ($1) ORDER BY currency FOR NO KEY UPDATE"
-INSERT_MISSING = """
-    INSERT INTO conversion_positions (currency) SELECT code FROM unnest($1::text[]) AS code ORDER BY code
-    ON CONFLICT (currency) DO NOTHING
-"""
-LIMIT_CONSTRAINT = "conversion_positions_limit"
 
 
 async def list_positions(db: Pool | Tx, codes: Sequence[str] | None = None) -> dict[str, CurrencyPosition]:

@@ -47,6 +47,7 @@ PERCENT = 100
 RETRY = timedelta(seconds=60)
 RULES_MAX = 1_000
 """Above the number of currencies: a merchant has at most one rule for each."""
+BATCH_SIZE = 50
 
 
 class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -233,9 +234,6 @@ async def _ensure_no_conflict(tx: Tx, rule: ConversionRule) -> None:
         if following.to_currency == rule.from_currency:
             raise RuleConflict(following.id)
         following = others.get(following.to_currency)
-
-
-BATCH_SIZE = 50
 
 
 async def apply_rules(services: Services) -> None:

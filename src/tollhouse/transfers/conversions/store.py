@@ -45,59 +45,6 @@ USE_QUOTE = """
     UPDATE conversion_quotes SET used_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND used_at IS NULL
 """
 DELETE_OLD_QUOTES = "DELETE FROM conversion_quotes WHERE created_at < $1"
-
-
-class ConversionsQuery(ListQuery, frozen=True):
-    """Filters of GET /conversions. `currency` matches either of the two."""
-
-    status: list[ConversionStatus] | None = None
-    currency: str | None = None
-    rule_id: UUID | None = None
-    external_id: str | None = None
-
-
-async def insert(tx: Tx, new: Conversion) -> None:
-    """Insert a conversion. Raises `PairUnavailable` if a position would exceed its limit; that aborts the transaction."""
-    try:
-        await tx.execute(INSERT, *CONVERSION.values(new))
-    except asyncpg.CheckViolationError as violation:
-        if violation.constraint_name != LIMIT_CONSTRAINT:
-            raise
-        raise PairUnavailable("position_limit") from violation
-
-
-async def get(db: Pool | Tx, env: MerchantEnv, conversion_id: UUID) -> Conversion:
-    """A conversion of a merchant and mode. Raises `NotFound`."""
-    return await CONVERSION.get(db, GET, env.merchant_id, env.mode, conversion_id)
-
-
-async def list_of_transaction(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> list[Conversion]:
-    """The conversions of a payment, oldest first."""
-    return await CONVERSION.find_all(db, LIST_OF_TRANSACTION, env.merchant_id, env.mode, transaction_id)
-
-
-async def id_by_quote(db: Pool, env: MerchantEnv, quote_id: UUID) -> UUID | None:
-    """The conversion that used a quote."""
-    row = await db.fetchrow(ID_BY_QUOTE, env.merchant_id, env.mode, quote_id)
-    return None if row is None else row["id"]
-
-
-async def list_conversions(db: Pool, env: MerchantEnv, query: ConversionsQuery, window: Window) -> list[Conversion]:
-    """A page of conversions, newest first."""
-    filters = (query.status, query.currency, query.rule_id, query.external_id)
-    return await fetch_page(db, CONVERSION.read, LIST, window, env.merchant_id, env.mode, *filters)
-
-
-async def insert_quote(tx: Tx, quote: Quote[Exchange]) -> None:
-    """Insert a quote."""
-    await tx.execute(INSERT_QUOTE, *CONVERSION_QUOTE.values(quote))
-
-
-async def lock_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> Quote[Exchange]:
-    """Lock a quote until the transaction ends, and return it. Raises `NotFound`."""
-    return await CONVERSION_QUOTE.get(tx, LOCK_QUOTE, env.merchant_id, env.mode, quote_id)
-
-
 # What was got is never more than the rate gives; and never less by a unit, but for what a unit of the other one is worth.
 # What returns from a failed refund can yield less: at most what it cost. Payments at a fixed rate share their price: I30.
 # A refund or chargeback once had the rate that resulted from its amounts, rounded down.
@@ -163,7 +110,6 @@ I28_POSITIONS = """
           UNION ALL SELECT currency, 0, position_minor FROM conversion_positions) books
     GROUP BY currency HAVING sum(booked) <> sum(kept)
 """
-
 INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I9", "a conversion uses its quoted rate, rounded down", I9_RATE, "conversion"),
     Invariant("I30", "money that returns yields at most what it cost", I30_RETURNED, "conversion"),
@@ -172,3 +118,54 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I28", "positions are those of the ledger", I28_POSITIONS, costly=True),
     Invariant("I14", "every conversion has one event", I14_COMPLETED, "conversion"),
 )
+
+
+class ConversionsQuery(ListQuery, frozen=True):
+    """Filters of GET /conversions. `currency` matches either of the two."""
+
+    status: list[ConversionStatus] | None = None
+    currency: str | None = None
+    rule_id: UUID | None = None
+    external_id: str | None = None
+
+
+async def insert(tx: Tx, new: Conversion) -> None:
+    """Insert a conversion. Raises `PairUnavailable` if a position would exceed its limit; that aborts the transaction."""
+    try:
+        await tx.execute(INSERT, *CONVERSION.values(new))
+    except asyncpg.CheckViolationError as violation:
+        if violation.constraint_name != LIMIT_CONSTRAINT:
+            raise
+        raise PairUnavailable("position_limit") from violation
+
+
+async def get(db: Pool | Tx, env: MerchantEnv, conversion_id: UUID) -> Conversion:
+    """A conversion of a merchant and mode. Raises `NotFound`."""
+    return await CONVERSION.get(db, GET, env.merchant_id, env.mode, conversion_id)
+
+
+async def list_of_transaction(db: Pool | Tx, env: MerchantEnv, transaction_id: UUID) -> list[Conversion]:
+    """The conversions of a payment, oldest first."""
+    return await CONVERSION.find_all(db, LIST_OF_TRANSACTION, env.merchant_id, env.mode, transaction_id)
+
+
+async def id_by_quote(db: Pool, env: MerchantEnv, quote_id: UUID) -> UUID | None:
+    """The conversion that used a quote."""
+    row = await db.fetchrow(ID_BY_QUOTE, env.merchant_id, env.mode, quote_id)
+    return None if row is None else row["id"]
+
+
+async def list_conversions(db: Pool, env: MerchantEnv, query: ConversionsQuery, window: Window) -> list[Conversion]:
+    """A page of conversions, newest first."""
+    filters = (query.status, query.currency, query.rule_id, query.external_id)
+    return await fetch_page(db, CONVERSION.read, LIST, window, env.merchant_id, env.mode, *filters)
+
+
+async def insert_quote(tx: Tx, quote: Quote[Exchange]) -> None:
+    """Insert a quote."""
+    await tx.execute(INSERT_QUOTE, *CONVERSION_QUOTE.values(quote))
+
+
+async def lock_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> Quote[Exchange]:
+    """Lock a quote until the transaction ends, and return it. Raises `NotFound`."""
+    return await CONVERSION_QUOTE.get(tx, LOCK_QUOTE, env.merchant_id, env.mode, quote_id)

@@ -36,6 +36,12 @@ from tollhouse.transfers.orders.errors import InvalidProject, InvalidState, Pric
 from tollhouse.transfers.orders.quotes import destination_errors, ensure_funds
 from tollhouse.transfers.orders.store import ensure_external_id_unused
 
+REFUSED = {"unknown": "unknown_player", "banned": "player_banned", "out-of-stock": "out_of_stock"}
+PARTIAL, STUCK = "partial", "stuck"
+"""The player who gets half, rounded up; the player whose grant is never answered."""
+SOURCE = "fulfillment"
+SANDBOX_DELAY = timedelta(seconds=2)
+
 
 class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A fulfillment to order. `max_cost` is the highest acceptable cost, in the product's currency."""
@@ -98,11 +104,6 @@ def _product_errors(new: NewFulfillment, product: Product, catalogue: Catalogue)
     yield from fields_errors(product.recipient_schema, new.recipient, "recipient")
 
 
-REFUSED = {"unknown": "unknown_player", "banned": "player_banned", "out-of-stock": "out_of_stock"}
-PARTIAL, STUCK = "partial", "stuck"
-"""The player who gets half, rounded up; the player whose grant is never answered."""
-
-
 def grant_in_sandbox(order: GrantOrder) -> GrantAnswer:
     """The outcome in the sandbox."""
     player = order.recipient.get("player_id")
@@ -116,10 +117,6 @@ def grant_in_sandbox(order: GrantOrder) -> GrantAnswer:
 def granted(order: GrantOrder, quantity: int) -> GrantAnswer:
     """This quantity was delivered."""
     return GrantAnswer(outcome="granted", reference=f"sandbox-{order.fulfillment_id}", delivered_quantity=quantity)
-
-
-SOURCE = "fulfillment"
-SANDBOX_DELAY = timedelta(seconds=2)
 
 
 async def check_order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Product:

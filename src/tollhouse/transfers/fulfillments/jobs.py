@@ -27,6 +27,12 @@ ENCODER = msgspec.json.Encoder()
 USER_AGENT = "Tollhouse-Grants/2"
 FAILURE_CODE = re.compile(r"[a-z0-9_]{1,64}")
 UNDECIDED_STATUSES = frozenset({401, 408, 425, 429})
+BATCH_SIZE = 20
+LEASE = timedelta(seconds=30)
+"""How long a worker keeps what it leased: three times the timeout of a game server."""
+RETRY_DELAY_MIN, RETRY_DELAY_MAX = timedelta(seconds=5), timedelta(hours=1)
+DOUBLINGS_MAX = 10
+ALERT_AFTER = timedelta(hours=24)
 
 
 class DeliveryBody(Struct, frozen=True):
@@ -74,15 +80,6 @@ def _delivered(body: DeliveryBody, ordered: int) -> GrantAnswer:
     if not 1 <= quantity <= ordered or not body.reference.isprintable():
         return UNKNOWN
     return GrantAnswer(outcome="granted", reference=body.reference, delivered_quantity=quantity)
-
-
-BATCH_SIZE = 20
-LEASE = timedelta(seconds=30)
-"""How long a worker keeps what it leased: three times the timeout of a game server."""
-
-RETRY_DELAY_MIN, RETRY_DELAY_MAX = timedelta(seconds=5), timedelta(hours=1)
-DOUBLINGS_MAX = 10
-ALERT_AFTER = timedelta(hours=24)
 
 
 async def deliver(services: Services) -> None:

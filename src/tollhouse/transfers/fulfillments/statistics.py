@@ -29,6 +29,12 @@ GroupBy = Literal["day", "product", "status"]
 PERIOD_MAX, PERIOD_DEFAULT = timedelta(days=366), timedelta(days=30)
 DAY = timedelta(days=1)
 RATE_DECIMALS = 4
+DAY_S = timedelta(days=1)
+DAYS_DRAWN_MAX = 62
+"""Longer periods are drawn by week."""
+SEGMENTS_MAX = 6
+"""The segments of a strip; with more groups the last segment is the sum of the rest."""
+SUMMED = ("count", "completed", "partially_completed", "failed", "canceled", "pending", "quantity_delivered")
 
 
 class StatisticsQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -188,14 +194,6 @@ def _midnights(start: datetime, end: datetime) -> Iterator[datetime]:
 def _rate(successful: int, ended: int) -> str | None:
     """A ratio as a decimal string with four decimals."""
     return format_minor((successful * 10**RATE_DECIMALS * 2 + ended) // (2 * ended), RATE_DECIMALS) if ended else None
-
-
-DAY_S = timedelta(days=1)
-DAYS_DRAWN_MAX = 62
-"""Longer periods are drawn by week."""
-SEGMENTS_MAX = 6
-"""The segments of a strip; with more groups the last segment is the sum of the rest."""
-SUMMED = ("count", "completed", "partially_completed", "failed", "canceled", "pending", "quantity_delivered")
 
 
 def by_game(groups: Sequence[FulfillmentGroup], catalogue: Catalogue) -> list[FulfillmentGroup]:

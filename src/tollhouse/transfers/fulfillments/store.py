@@ -56,6 +56,71 @@ END = f"""
     WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND status = 'processing'
     RETURNING {FULFILLMENT.columns}
 """
+I17_HELD = """
+    SELECT format('fulfillment %s is %s of %s with %s delivered; its hold is %s of %s with %s captured', f.id, f.status,
+                  f.cost_minor, f.delivered_quantity, h.status, h.amount, h.captured) AS line
+    FROM fulfillments f JOIN ledger_holds h ON h.id = f.hold_id
+    WHERE f.id = ANY ($1::uuid[]) AND (
+          (f.status IN ('pending', 'processing')) <> (h.status = 'active')
+       OR (h.source_type, h.source_id) <> ('fulfillment', f.id)
+       OR (h.merchant_id, h.mode, h.currency, h.amount, h.captured)
+          <> (f.merchant_id, f.mode, f.currency, f.cost_minor, f.unit_price_minor * f.delivered_quantity))
+"""
+I17_UNCLAIMED = """
+    SELECT format('hold %s is of fulfillment %s, which does not know of it', h.id, h.source_id) AS line
+    FROM ledger_holds h
+    WHERE h.id = ANY ($1::uuid[]) AND h.source_type = 'fulfillment'
+      AND NOT EXISTS (SELECT FROM fulfillments f WHERE f.hold_id = h.id)
+"""
+I17_BOOKED = """
+    SELECT format('fulfillment %s: %s delivered at %s, of it %s for the game; the ledger says %s and %s', f.id,
+                  f.delivered_quantity, f.unit_price_minor, f.unit_wholesale_minor, coalesce(b.game, 0),
+                  coalesce(b.margin, 0)) AS line
+    FROM fulfillments f
+    CROSS JOIN LATERAL (
+               SELECT sum(p.amount) FILTER (WHERE a.code LIKE 'payable:%') AS game,
+                      sum(p.amount) FILTER (WHERE a.code = 'income:fulfillment_margin') AS margin
+               FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id
+               JOIN ledger_accounts a ON a.id = p.credit_account_id
+               WHERE l.source_type = 'fulfillment' AND l.source_id = f.id AND p.type = 'fulfillment') b
+    WHERE f.id = ANY ($1::uuid[]) AND (f.unit_wholesale_minor * f.delivered_quantity,
+           (f.unit_price_minor - f.unit_wholesale_minor) * f.delivered_quantity)
+       <> (coalesce(b.game, 0), coalesce(b.margin, 0))
+"""
+INVARIANTS: tuple[Invariant, ...] = (
+    Invariant("I17", "the cost of a fulfillment is held until it ends", I17_HELD, "fulfillment"),
+    Invariant("I17", "every hold has a fulfillment", I17_UNCLAIMED, "hold"),
+    Invariant("I17", "delivered amounts are in the ledger", I17_BOOKED, "fulfillment"),
+)
+# Within a quarter hour: created from $3 until before $4.
+FULFILLED = """
+    SELECT currency, status AS type, false AS raised, product_id AS method_id,
+           sum(unit_price_minor * delivered_quantity)::text AS amount, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
+      AND status NOT IN ('pending', 'processing')
+      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
+    GROUP BY currency, status, product_id
+"""
+DELIVERED = """
+    SELECT '' AS currency, status || ' ' || delivery_seconds(created_at, completed_at) AS type, true AS raised,
+           product_id AS method_id, sum(delivered_quantity)::text AS amount, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
+      AND status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL
+      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
+    GROUP BY 2, 4
+"""
+# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1. The index has no completed
+# fulfillments.
+OPEN = """
+    SELECT width_bucket(created_at, $3::timestamptz[]) AS part, status, product_id, count(*) AS count
+    FROM fulfillments
+    WHERE merchant_id = $1 AND mode = $2 AND status IN ('pending', 'processing')
+      AND created_at >= ($3::timestamptz[])[1] AND created_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
+      AND ($4::text IS NULL OR product_id = $4) AND ($5::uuid IS NULL OR project_id = $5)
+    GROUP BY 1, 2, 3
+"""
 
 
 class FulfillmentsQuery(ListQuery, frozen=True):
@@ -118,76 +183,6 @@ async def end(
     """End a fulfillment that is processing; None where it is not."""
     outcome = (status, delivered_quantity, reference, failure_code, now)
     return await FULFILLMENT.find(tx, END, env.merchant_id, env.mode, fulfillment_id, *outcome)
-
-
-I17_HELD = """
-    SELECT format('fulfillment %s is %s of %s with %s delivered; its hold is %s of %s with %s captured', f.id, f.status,
-                  f.cost_minor, f.delivered_quantity, h.status, h.amount, h.captured) AS line
-    FROM fulfillments f JOIN ledger_holds h ON h.id = f.hold_id
-    WHERE f.id = ANY ($1::uuid[]) AND (
-          (f.status IN ('pending', 'processing')) <> (h.status = 'active')
-       OR (h.source_type, h.source_id) <> ('fulfillment', f.id)
-       OR (h.merchant_id, h.mode, h.currency, h.amount, h.captured)
-          <> (f.merchant_id, f.mode, f.currency, f.cost_minor, f.unit_price_minor * f.delivered_quantity))
-"""
-I17_UNCLAIMED = """
-    SELECT format('hold %s is of fulfillment %s, which does not know of it', h.id, h.source_id) AS line
-    FROM ledger_holds h
-    WHERE h.id = ANY ($1::uuid[]) AND h.source_type = 'fulfillment'
-      AND NOT EXISTS (SELECT FROM fulfillments f WHERE f.hold_id = h.id)
-"""
-I17_BOOKED = """
-    SELECT format('fulfillment %s: %s delivered at %s, of it %s for the game; the ledger says %s and %s', f.id,
-                  f.delivered_quantity, f.unit_price_minor, f.unit_wholesale_minor, coalesce(b.game, 0),
-                  coalesce(b.margin, 0)) AS line
-    FROM fulfillments f
-    CROSS JOIN LATERAL (
-               SELECT sum(p.amount) FILTER (WHERE a.code LIKE 'payable:%') AS game,
-                      sum(p.amount) FILTER (WHERE a.code = 'income:fulfillment_margin') AS margin
-               FROM ledger_transactions l JOIN ledger_postings p ON p.transaction_id = l.id
-               JOIN ledger_accounts a ON a.id = p.credit_account_id
-               WHERE l.source_type = 'fulfillment' AND l.source_id = f.id AND p.type = 'fulfillment') b
-    WHERE f.id = ANY ($1::uuid[]) AND (f.unit_wholesale_minor * f.delivered_quantity,
-           (f.unit_price_minor - f.unit_wholesale_minor) * f.delivered_quantity)
-       <> (coalesce(b.game, 0), coalesce(b.margin, 0))
-"""
-
-INVARIANTS: tuple[Invariant, ...] = (
-    Invariant("I17", "the cost of a fulfillment is held until it ends", I17_HELD, "fulfillment"),
-    Invariant("I17", "every hold has a fulfillment", I17_UNCLAIMED, "hold"),
-    Invariant("I17", "delivered amounts are in the ledger", I17_BOOKED, "fulfillment"),
-)
-
-
-# Within a quarter hour: created from $3 until before $4.
-FULFILLED = """
-    SELECT currency, status AS type, false AS raised, product_id AS method_id,
-           sum(unit_price_minor * delivered_quantity)::text AS amount, count(*) AS count
-    FROM fulfillments
-    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
-      AND status NOT IN ('pending', 'processing')
-      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
-    GROUP BY currency, status, product_id
-"""
-DELIVERED = """
-    SELECT '' AS currency, status || ' ' || delivery_seconds(created_at, completed_at) AS type, true AS raised,
-           product_id AS method_id, sum(delivered_quantity)::text AS amount, count(*) AS count
-    FROM fulfillments
-    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND created_at < $4
-      AND status NOT IN ('pending', 'processing') AND completed_at IS NOT NULL
-      AND ($5::text IS NULL OR product_id = $5) AND ($6::uuid IS NULL OR project_id = $6)
-    GROUP BY 2, 4
-"""
-# $3: the starts of the parts, and the end of the last one. Parts are numbered from 1. The index has no completed
-# fulfillments.
-OPEN = """
-    SELECT width_bucket(created_at, $3::timestamptz[]) AS part, status, product_id, count(*) AS count
-    FROM fulfillments
-    WHERE merchant_id = $1 AND mode = $2 AND status IN ('pending', 'processing')
-      AND created_at >= ($3::timestamptz[])[1] AND created_at < ($3::timestamptz[])[cardinality($3::timestamptz[])]
-      AND ($4::text IS NULL OR product_id = $4) AND ($5::uuid IS NULL OR project_id = $5)
-    GROUP BY 1, 2, 3
-"""
 
 
 class FulfillmentPart(Struct, frozen=True, kw_only=True):

@@ -42,6 +42,12 @@ from tollhouse.transfers.gate.model import (
 )
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum
 
+SIMULATOR = "simulator"
+MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
+RESTORE = "tollhouse restore"
+RESTORED = "The database was restored from a backup."
+COPIED = "The database was copied or restored by other means than tollhouse restore."
+
 
 def method_of(rail: str, currency: str, catalogue: Catalogue) -> WithdrawalMethod | None:
     """The withdrawal method of a rail and currency, if there is one."""
@@ -73,9 +79,6 @@ async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor
     return counted
 
 
-SIMULATOR = "simulator"
-
-
 class ApprovalPolicy(Struct, frozen=True):
     """How an installation approves: by which thresholds of its catalogue, and whether by a single operator."""
 
@@ -90,7 +93,6 @@ class ApprovalPolicy(Struct, frozen=True):
 
 TWO_OPERATORS = ApprovalPolicy()
 """By the threshold that each transfer has."""
-MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
 
 
 async def let_leave(tx: Tx, merchant_id: MerchantId) -> None:
@@ -218,11 +220,6 @@ def outgoing_side(transfer: OutgoingTransfer) -> Account:
     if transfer.released_at is None or transfer.closed_at is not None:
         raise AssertionError("nothing leaves that was not released")
     return rail(transfer.rail)
-
-
-RESTORE = "tollhouse restore"
-RESTORED = "The database was restored from a backup."
-COPIED = "The database was copied or restored by other means than tollhouse restore."
 
 
 async def may_submit(db: Pool, provider: Provider) -> bool:

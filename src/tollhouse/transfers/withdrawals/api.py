@@ -47,6 +47,8 @@ from tollhouse.transfers.withdrawals.views import (
 
 OPERATIONS = Operations(INTEGRATION)
 AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
+BATCHES = Operations(INTEGRATION)
+RECIPIENTS = Operations(INTEGRATION)
 
 
 class WithdrawalMethodList(Struct, frozen=True):
@@ -138,9 +140,6 @@ async def cancel_withdrawal(caller: Caller, withdrawal_id: UUID, work: Work) -> 
     return withdrawal_view(await actions.cancel(work, caller.env, withdrawal_id), work.services.catalogue)
 
 
-BATCHES = Operations(INTEGRATION)
-
-
 class WithdrawalBatchList(Struct, frozen=True):
     """A page of batches."""
 
@@ -179,9 +178,6 @@ async def read_batch(caller: Caller, batch_id: UUID, db: Pool, catalogue: Catalo
     batch = await store.get_batch(db, caller.env, batch_id)
     items = await store.list_items(db, caller.env, batch.id)
     return batch_view(batch, items[batch.id], catalogue)
-
-
-RECIPIENTS = Operations(INTEGRATION)
 
 
 class SavedRecipientList(Struct, frozen=True):

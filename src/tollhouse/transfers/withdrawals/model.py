@@ -30,6 +30,16 @@ FAILURES: dict[FailureCode, str] = {
     "receiver_invalid": "The provider does not recognize the recipient.",
     "returned": "The withdrawal was sent and then returned.",
 }
+SPELLED_OUT, GROUP, END = 12, 4, 2
+HIDDEN = "\N{BULLET}"
+SANDBOX = "sandbox"
+UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
+Frequency = Literal["once", "daily", "weekly", "monthly"]
+ScheduleStatus = Literal["active", "paused", "ended"]
+RunOutcome = Literal["created", "skipped", "failed"]
+RUN_TIME = time(6)
+"""When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
+DAYS_SEARCHED = 63
 
 
 class WithdrawalTerms(Struct, frozen=True):
@@ -192,10 +202,6 @@ class BatchExists(ApiError):
     code, status, message = "batch_exists", 409, "This batch was created before."
 
 
-SPELLED_OUT, GROUP, END = 12, 4, 2
-HIDDEN = "\N{BULLET}"
-
-
 def mask(receiver: str, kind: ReceiverType) -> str:
     """`DE12 7605 0101 •••• •••• 42`; an address as `0x71C7…976F01`."""
     if kind == "sandbox":
@@ -206,10 +212,6 @@ def mask(receiver: str, kind: ReceiverType) -> str:
     shown = min(SPELLED_OUT, (len(account) - GROUP - END) // GROUP * GROUP)
     spelled = account[:shown] + HIDDEN * (len(account) - shown - END) + account[-END:]
     return " ".join(spelled[at : at + GROUP] for at in range(0, len(spelled), GROUP))
-
-
-SANDBOX = "sandbox"
-UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
 
 
 def list_methods(mode: Mode, catalogue: Catalogue) -> list[WithdrawalMethod]:
@@ -226,14 +228,6 @@ def unavailable_reason(method: WithdrawalMethod, mode: Mode, rails: Rails, catal
     if not catalogue.currencies[method.currency].operations.withdrawals:
         return "currency_not_supported"
     return rails.payout_error(method.rail, mode, method.currency)
-
-
-Frequency = Literal["once", "daily", "weekly", "monthly"]
-ScheduleStatus = Literal["active", "paused", "ended"]
-RunOutcome = Literal["created", "skipped", "failed"]
-RUN_TIME = time(6)
-"""When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
-DAYS_SEARCHED = 63
 
 
 class WithdrawalSchedule(Struct, frozen=True, kw_only=True):

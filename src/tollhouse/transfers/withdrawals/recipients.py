@@ -45,6 +45,8 @@ from tollhouse.transfers.withdrawals.model import (
 from tollhouse.transfers.withdrawals.new_withdrawal import OF_THE_TRANSFER, bic_errors, ensure_receiver
 
 PATH = "/live/withdrawals/recipients"
+MAY_BE_DOWN: frozenset[str | None] = frozenset({None, "provider_down"})
+"""Recipients are saved while the provider does not respond."""
 
 
 async def recipient_added(work: Work, recipient: SavedRecipient, method: WithdrawalMethod) -> None:
@@ -89,10 +91,6 @@ async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[
     for user in receivers:
         email = Email(kind, user["email"], user["language"], user["id"], facts(user["language"]) | by)
         await outbox.enqueue(work.tx, email, work.now)
-
-
-MAY_BE_DOWN: frozenset[str | None] = frozenset({None, "provider_down"})
-"""Recipients are saved while the provider does not respond."""
 
 
 class NewRecipient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

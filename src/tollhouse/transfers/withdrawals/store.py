@@ -75,6 +75,28 @@ USE_QUOTE = """
     UPDATE withdrawal_quotes SET used_at = $4 WHERE merchant_id = $1 AND mode = $2 AND id = $3 AND used_at IS NULL
 """
 DELETE_OLD_QUOTES = "DELETE FROM withdrawal_quotes WHERE created_at < $1"
+GET_ENV = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
+QUEUE = """
+    SELECT w.id AS withdrawal_id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor,
+           w.receive_minor, w.receiver, w.status, o.approvals,
+           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, w.created_at
+    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id JOIN merchants m ON m.id = w.merchant_id
+    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2 OFFSET $3
+"""
+INSERT_BATCH = f"{BATCH.insert} ON CONFLICT (id, merchant_id) DO NOTHING"
+GET_BATCH = f"SELECT {BATCH.columns} FROM withdrawal_batches WHERE merchant_id = $1 AND mode = $2 AND id = $3"
+LIST_BATCHES = f"""
+    SELECT {BATCH.columns} FROM withdrawal_batches
+    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND (created_at, id) < ($4, $5)
+    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
+"""
+ITEMS = """
+    SELECT batch_id, id, status, currency, amount_minor, debit_minor, receive_minor FROM withdrawals
+    WHERE merchant_id = $1 AND mode = $2 AND batch_id = ANY ($3::uuid[]) ORDER BY batch_id, batch_row
+"""
+FIND_EXTERNAL_IDS = """
+    SELECT external_id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = ANY ($3::text[])
+"""
 
 
 class WithdrawalsQuery(ListQuery, frozen=True):
@@ -154,16 +176,6 @@ async def lock_quote(tx: Tx, env: MerchantEnv, quote_id: UUID) -> Quote[Withdraw
     return await WITHDRAWAL_QUOTE.get(tx, LOCK_QUOTE, env.merchant_id, env.mode, quote_id)
 
 
-GET_ENV = "SELECT merchant_id, mode FROM withdrawals WHERE id = $1"
-QUEUE = """
-    SELECT w.id AS withdrawal_id, w.merchant_id, m.business_name, w.mode, w.method_id, w.currency, w.amount_minor,
-           w.receive_minor, w.receiver, w.status, o.approvals,
-           outgoing_transfers_needed(o, NULL, now()) AS approvals_needed, o.review_note, w.created_at
-    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id JOIN merchants m ON m.id = w.merchant_id
-    WHERE w.status = $1 ORDER BY w.created_at, w.id LIMIT $2 OFFSET $3
-"""
-
-
 class WithdrawalReviewRow(Struct, frozen=True):
     """A withdrawal in the operators' review queue."""
 
@@ -207,22 +219,6 @@ def _shown(row: Row, catalogue: Catalogue) -> dict[str, Any]:
         name: catalogue.format_amount(members.pop(f"{name}_minor"), row["currency"]) for name in ("amount", "receive")
     }
     return members | amounts | {"created_at": stamp(row["created_at"])}
-
-
-INSERT_BATCH = f"{BATCH.insert} ON CONFLICT (id, merchant_id) DO NOTHING"
-GET_BATCH = f"SELECT {BATCH.columns} FROM withdrawal_batches WHERE merchant_id = $1 AND mode = $2 AND id = $3"
-LIST_BATCHES = f"""
-    SELECT {BATCH.columns} FROM withdrawal_batches
-    WHERE merchant_id = $1 AND mode = $2 AND created_at >= $3 AND (created_at, id) < ($4, $5)
-    ORDER BY created_at DESC, id DESC LIMIT $6 OFFSET $7
-"""
-ITEMS = """
-    SELECT batch_id, id, status, currency, amount_minor, debit_minor, receive_minor FROM withdrawals
-    WHERE merchant_id = $1 AND mode = $2 AND batch_id = ANY ($3::uuid[]) ORDER BY batch_id, batch_row
-"""
-FIND_EXTERNAL_IDS = """
-    SELECT external_id FROM withdrawals WHERE merchant_id = $1 AND mode = $2 AND external_id = ANY ($3::text[])
-"""
 
 
 class BatchItem(Struct, frozen=True):
