@@ -34,7 +34,7 @@ from tollhouse.rails.bank.files.transfer import NAME
 from tollhouse.transfers.gate import gate
 from tollhouse.transfers.gate import store as outgoing_store
 from tollhouse.transfers.withdrawals.model import WithdrawalStatus
-from tollhouse.transfers.withdrawals.store import get_listed, list_queue
+from tollhouse.transfers.withdrawals.store import get_of_any_merchant, list_queue
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
@@ -75,7 +75,7 @@ class Queue(Struct, frozen=True):
 
 
 async def _load_withdrawal(services: Services, withdrawal_id: UUID, now: datetime) -> ReviewedTransfer:
-    found = await get_listed(services.db, withdrawal_id)
+    found = await get_of_any_merchant(services.db, withdrawal_id)
     return ReviewedTransfer(
         env=found.env,
         version=found.version,

@@ -68,7 +68,7 @@ async def send_from_page(request: Request, receipt: Receipt, recipient: str, req
     message = receipt_email(receipt, address, language_of(request), request.services.catalogue)
 
     async def action(work: Work) -> None:
-        if not await store.insert(work.tx, env, transaction_id, requested_by, work.now):
+        if not await store.insert_mail(work.tx, env, transaction_id, requested_by, work.now):
             raise ValidationFailed(FieldError("email", "too_many", TOO_MANY))
         await outbox.enqueue(work.tx, message, work.now)
 
@@ -121,7 +121,7 @@ async def load_receipt(db: Pool, env: MerchantEnv, transaction_id: UUID, now: da
 
 async def send_waiting(services: Services) -> None:
     """Send the receipts of links with the customer's address, each once."""
-    for waiting in await store.list_waiting(services.db, BATCH, clock.now()):
+    for waiting in await store.list_waiting_mails(services.db, BATCH, clock.now()):
         try:
             await _send_waiting(services, waiting)
         except Exception as error:  # noqa: BLE001 - a receipt that cannot be made must not stop the others

@@ -1,4 +1,4 @@
-"""SQL of receipts and their numbers."""
+"""SQL of receipts, their numbers, and the emails with them."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -70,11 +70,11 @@ MAILS_MAX = 3
 """Emails for each payment, as the constraint of the table says too."""
 RequestedBy = Literal["payer", "merchant"]
 # Nothing can be sent before the payment is credited, so this one is always the first.
-REQUEST = """
+REQUEST_MAIL = """
     INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, next_attempt_at)
     VALUES ($3, 1, $1, $2, 'payment', $4, $4) ON CONFLICT DO NOTHING
 """
-LIST_WAITING = """
+LIST_WAITING_MAILS = """
     SELECT m.merchant_id, m.mode, m.transaction_id, coalesce(t.payer_language, 'en') AS language, m.attempts
     FROM receipt_mails m JOIN transactions t ON t.id = m.transaction_id
     WHERE m.handled_at IS NULL AND m.next_attempt_at <= $2 ORDER BY m.next_attempt_at LIMIT $1
@@ -92,12 +92,12 @@ SCHEDULE_RETRY = """
     WHERE transaction_id = $1 AND requested_by = 'payment' AND handled_at IS NULL AND attempts = $2
 """
 LOCK_RECEIPT = "SELECT transaction_id FROM receipts WHERE transaction_id = $1 FOR UPDATE"
-INSERT = """
+INSERT_MAIL = """
     INSERT INTO receipt_mails (transaction_id, ordinal, merchant_id, mode, requested_by, requested_at, handled_at)
     SELECT $3, coalesce(max(ordinal), 0) + 1, $1, $2, $4, $5, $5 FROM receipt_mails WHERE transaction_id = $3
     HAVING count(*) < $6
 """
-LIST = """
+LIST_MAILS = """
     SELECT requested_by, requested_at, withheld FROM receipt_mails
     WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
 """
@@ -180,18 +180,18 @@ class ReceiptMail(Struct, frozen=True):
     withheld: bool
 
 
-async def request(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: datetime) -> None:
+async def request_mail(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: datetime) -> None:
     """Have the worker send the receipt of a payment that is being credited. A second time it has no effect."""
-    await tx.write(REQUEST, env.merchant_id, env.mode, transaction_id, now)
+    await tx.write(REQUEST_MAIL, env.merchant_id, env.mode, transaction_id, now)
 
 
-async def list_waiting(db: Pool, limit: int, now: datetime) -> list[WaitingMail]:
+async def list_waiting_mails(db: Pool, limit: int, now: datetime) -> list[WaitingMail]:
     """The receipts to send, the longest due first."""
     return [
         WaitingMail(
             MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["transaction_id"], row["language"], row["attempts"]
         )
-        for row in await db.fetch(LIST_WAITING, limit, now)
+        for row in await db.fetch(LIST_WAITING_MAILS, limit, now)
     ]
 
 
@@ -210,15 +210,15 @@ async def withhold(tx: Tx, link_ids: Sequence[UUID], now: datetime) -> None:
     await tx.execute(WITHHOLD, list(link_ids), now)
 
 
-async def insert(tx: Tx, env: MerchantEnv, transaction_id: UUID, requested_by: RequestedBy, now: datetime) -> bool:
+async def insert_mail(tx: Tx, env: MerchantEnv, transaction_id: UUID, requested_by: RequestedBy, now: datetime) -> bool:
     """Count an email that is sent now; False if there were `MAILS_MAX`."""
     await tx.fetchrow(LOCK_RECEIPT, transaction_id)
-    return await tx.execute(INSERT, env.merchant_id, env.mode, transaction_id, requested_by, now, MAILS_MAX) == 1
+    return await tx.execute(INSERT_MAIL, env.merchant_id, env.mode, transaction_id, requested_by, now, MAILS_MAX) == 1
 
 
 async def list_mails(db: Pool, transaction_id: UUID) -> list[ReceiptMail]:
     """The emails of a payment's receipt, oldest first."""
-    rows = await db.fetch(LIST, transaction_id)
+    rows = await db.fetch(LIST_MAILS, transaction_id)
     return [ReceiptMail(row["requested_by"], row["requested_at"], row["withheld"]) for row in rows]
 
 

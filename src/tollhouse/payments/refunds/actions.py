@@ -46,20 +46,23 @@ from tollhouse.transfers.orders.errors import InvalidState
 SOURCE = "refund"
 
 
-def of(payment: Transaction, catalogue: Catalogue) -> Evidence:
-    """The evidence that the refunds of a payment are: nothing if it has none that succeeded or is pending."""
-    text = "\n".join(_lines(payment, catalogue))
+def refund_evidence(payment: Transaction, catalogue: Catalogue) -> Evidence:
+    """What the refunds of a disputed payment say against the dispute: nothing if none succeeded or is pending.
+
+    It is in English, as card networks and their providers expect.
+    """
+    text = "\n".join(_refund_lines(payment, catalogue))
     return Evidence(uncategorized_text=text[:EVIDENCE_CHARS_MAX] or None)
 
 
-async def follow(work: Work, before: Transaction, after: Transaction) -> None:
-    """Let the draft of an open dispute say what the refunds of its locked payment are now."""
-    was, becomes = of(before, work.services.catalogue), of(after, work.services.catalogue)
+async def update_draft_evidence(work: Work, before: Transaction, after: Transaction) -> None:
+    """Let the draft of an open dispute say what the refunds of its locked payment are now, if nobody has changed it."""
+    was, becomes = (refund_evidence(payment, work.services.catalogue) for payment in (before, after))
     if after.charged_back_minor and was != becomes:
         await responses.replace_evidence(work.tx, after.env, after.id, was, becomes, work.now)
 
 
-def _lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
+def _refund_lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
     currency = catalogue.currencies[payment.currency]
     standing = [one for one in reversed(payment.refunds) if one.status != "failed"]
     if standing:
@@ -123,7 +126,7 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
         if refund.network_fee_minor:  # what the network took is an expense, booked with the payout
             captures += (HoldCapture("network_fee", refund.network_fee_minor, expense("network_fee")),)
         _, posted = await holds.capture(work, env, refund.hold_id, captures, extra_postings=extra_postings)
-    await follow(work, current, changed)
+    await update_draft_evidence(work, current, changed)
     await notify.payment(work, "payment.refunded", changed, refund=refund)
     await _notify_balance(work, changed, refund, posted)
     return refund
@@ -158,7 +161,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await _ensure_room(work.tx, current, refund_id)
     refund = await _end(work.tx, env, refund_id, "succeeded", "failed", "returned_by_bank", work.now)
     changed = await _change(work.tx, current, refund, "refund returned", work.now, refunded=-refund.amount_minor)
-    await follow(work, current, changed)
+    await update_draft_evidence(work, current, changed)
     of_merchant = refund.amount_minor - refund.unapplied_minor
     to_merchant = (
         Posting("refund_reversal", refund.currency, of_merchant, rail(current.rail), available(env)) if of_merchant else None
@@ -235,7 +238,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         receiver=target.account,
         receiver_name=target.name,
         payer_account=target.payer_account,
-        count=None if method is None or day is None else await gate.count(tx, current.env, method, amount_minor, day),
+        count=None if method is None or day is None else await gate.add_to_day(tx, current.env, method, amount_minor, day),
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         second_operator_above_minor=None if method is None or not needed else method.second_operator_above_minor,
@@ -267,7 +270,7 @@ async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code:
     """Fail a pending refund of a locked payment, whose transfer is closed. Returns both."""
     refund = await _end(work.tx, current.env, refund_id, "pending", "failed", failure_code, work.now)
     changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
-    await follow(work, current, changed)
+    await update_draft_evidence(work, current, changed)
     await _give_back(work, changed, refund)
     await _send_email(work, current, refund)
     return changed, refund

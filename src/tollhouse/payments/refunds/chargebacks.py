@@ -90,7 +90,7 @@ async def charge_back(
         opened_at=work.now,
         closed_at=None,
     )
-    evidence = actions.of(current, work.services.catalogue)
+    evidence = actions.refund_evidence(current, work.services.catalogue)
     await store.insert_chargeback(work.tx, current, chargeback, awaited, evidence)
     disputed = msgspec.structs.replace(
         current, charged_back_minor=current.charged_back_minor + amount_minor, chargeback=chargeback

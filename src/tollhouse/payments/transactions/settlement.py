@@ -24,7 +24,7 @@ from tollhouse.ledger.books.post import fits_balance_limit, post
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.store import Credited
 from tollhouse.payments.receipts.mails import is_available
-from tollhouse.payments.receipts.store import request
+from tollhouse.payments.receipts.store import request_mail
 from tollhouse.payments.transactions import notify, priced, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import RECEIVED, SENT_IN_TIME, IncomingTransfer, RefundRequiredReason, Transaction
 from tollhouse.payments.transactions.verdict import Timing
@@ -268,7 +268,7 @@ async def _count(work: Work, current: Transaction, payment: Credited) -> None:
     """Count the payment of its link, and have the receipt sent if the link has the customer's address and emails arrive."""
     await link_store.record_payment(work.tx, current.env, current.payment_link_id, payment, work.now)
     if current.link_has_email and is_available(work.services):
-        await request(work.tx, current.env, current.id, work.now)
+        await request_mail(work.tx, current.env, current.id, work.now)
 
 
 async def _post(work: Work, transaction: Transaction, postings: list[Posting]) -> None:

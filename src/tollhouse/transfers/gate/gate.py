@@ -70,7 +70,7 @@ async def left_today(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, now: da
     return max(0, method.daily_limit_minor - await store.sum_of_day(tx, env, method.method_id, day))
 
 
-async def count(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, day: date) -> DailyCount:
+async def add_to_day(tx: Tx, env: MerchantEnv, method: WithdrawalMethod, amount_minor: int, day: date) -> DailyCount:
     """Add the amount to the total of the environment's day. Raises `DailyLimitExceeded`."""
     counted = DailyCount(method.method_id, day, amount_minor)
     if not await store.add_to_day(tx, env, counted, method.daily_limit_minor):

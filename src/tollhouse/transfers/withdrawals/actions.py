@@ -107,7 +107,7 @@ async def create(
     """
     account = account_of(work.services.rails, method, env, payee.receiver)
     day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
-    counted = await gate.count(work.tx, env, method, terms.amount_minor, day)
+    counted = await gate.add_to_day(work.tx, env, method, terms.amount_minor, day)
     withdrawal_id = new_id()
     source = Source(changes.SOURCE, withdrawal_id)
     hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)

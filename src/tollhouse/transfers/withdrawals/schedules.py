@@ -25,8 +25,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import gate as outgoing_limits
-from tollhouse.transfers.gate import recipients_store
+from tollhouse.transfers.gate import gate, recipients_store
 from tollhouse.transfers.gate.model import DailyLimitExceeded, RecipientNotActive, WithdrawalMethodUnavailable
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.orders.quotes import destination_errors
@@ -243,7 +242,7 @@ async def _above(work: Work, schedule: WithdrawalSchedule, method: WithdrawalMet
     amount_minor = largest_amount(method, max(0, available_minor - (schedule.keep_minor or 0)), method.default_fee_mode)
     if not _is_payable(method, amount_minor):
         return 0
-    left_minor = await outgoing_limits.left_today(work.tx, schedule.env, method, work.now)
+    left_minor = await gate.left_today(work.tx, schedule.env, method, work.now)
     limited_minor = amount_minor if left_minor is None else min(amount_minor, left_minor)
     return limited_minor if _is_payable(method, limited_minor) else amount_minor
 
@@ -286,7 +285,7 @@ def _amounts(new: NewSchedule, method: WithdrawalMethod, work: Work) -> tuple[in
     if new.amount is None:
         return None, 0 if new.keep is None else minor_of(new.keep, currency, 0)
     amount_minor = minor_of(new.amount, currency) or 0
-    outgoing_limits.ensure_amount(method, amount_minor)
+    gate.ensure_amount(method, amount_minor)
     return amount_minor, None
 
 

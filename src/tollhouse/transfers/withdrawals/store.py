@@ -200,7 +200,7 @@ async def get_env(db: Pool | Tx, withdrawal_id: UUID) -> MerchantEnv:
     return await fetch_one(db, env_of, GET_ENV, withdrawal_id)
 
 
-async def get_listed(db: Pool, withdrawal_id: UUID) -> Withdrawal:
+async def get_of_any_merchant(db: Pool, withdrawal_id: UUID) -> Withdrawal:
     """A withdrawal of any merchant. Raises `NotFound`."""
     return await get(db, await get_env(db, withdrawal_id), withdrawal_id)
 
