@@ -20,7 +20,7 @@ NUMBERS = {"bank": "1800", "rail": "1460", "merchants": "1700", "income": "4400"
 
 def bookings(*days: DailyTotal) -> list[list[str]]:
     """The lines of a file after the two of its head."""
-    head, columns, *rows = journal.write(BATCH, days, NUMBERS).decode("cp1252").split("\r\n")
+    head, columns, *rows = journal.write_datev(BATCH, days, NUMBERS).decode("cp1252").split("\r\n")
     assert head.startswith('"EXTF";700;21;"Buchungsstapel";13;20261201093000000;;"TH";"";"";1001;42;20260101;4;20261101;')
     assert (head.count(";"), columns.count(";"), rows.pop()) == (30, 124, "")
     return [row.split(";") for row in rows]

@@ -1,4 +1,8 @@
-"""The books of the platform: every posting of a period as CSV, and the trial balance of each currency."""
+"""The books of the platform as files: every posting of a period, the trial balance of each currency, and postings for DATEV.
+
+The posting batch for DATEV (format EXTF 700, category 21, version 13) has one booking a day for each pair of accounts: what
+an accountant takes from a subledger. Only euros are written, since DATEV wants the rate of each booking in another currency.
+"""
 
 from collections.abc import AsyncIterator, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -39,7 +43,6 @@ CURRENCY, DECIMALS = "EUR", 2
 ENCODING = "cp1252"
 AMOUNT_MAX = 999_999_999_999
 """Ten digits before the comma, in cents."""
-BOOKINGS_MAX = 99_999
 FIRST_ACCOUNT, OFFSET_ACCOUNT, VOUCHER_DATE, VOUCHER, TEXT = 6, 7, 9, 10, 13
 MERCHANTS = "merchants"
 
@@ -152,12 +155,12 @@ def missing_accounts(days: Iterable[DailyTotal], numbers: Mapping[str, str]) -> 
     return sorted(code for code in codes if account_number(code, numbers) is None)
 
 
-def file_name(batch: PostingBatch) -> str:
+def datev_file_name(batch: PostingBatch) -> str:
     """The name that DATEV expects."""
     return f"EXTF_Buchungsstapel_{batch.first:%Y%m%d}_{batch.last:%Y%m%d}.csv"
 
 
-def write(batch: PostingBatch, days: Iterable[DailyTotal], numbers: Mapping[str, str]) -> bytes:
+def write_datev(batch: PostingBatch, days: Iterable[DailyTotal], numbers: Mapping[str, str]) -> bytes:
     """The file. Every account must have a number; what moves between accounts of one number is left out."""
     rows = [_header(batch, numbers), COLUMNS, *(row for one in days for row in _bookings(one, numbers))]
     return "".join(";".join(row) + "\r\n" for row in rows).encode(ENCODING)

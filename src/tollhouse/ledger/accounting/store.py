@@ -1,4 +1,4 @@
-"""SQL of the daily totals of the ledger and of its postings in the order of time. Only live mode is read."""
+"""SQL of the daily totals of the ledger, their invariant, and its postings in the order of time. Only live mode is read."""
 
 from datetime import date, datetime
 

@@ -1,4 +1,4 @@
-"""Adding blocks to the hash chain, its heads, and comparing heads that were kept elsewhere."""
+"""Adding blocks to the hash chain, also by a job, its heads, and comparing heads that were kept elsewhere."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -79,7 +79,7 @@ def _difference(kept: Head, ours: Block | None) -> str | None:
 
 
 async def append_blocks(services: Services) -> None:
-    """Cover what is new since the last block."""
+    """Cover what is new since the last block, and log each head: logs are often kept on another machine."""
     dsn = services.settings.database_url
     if dsn is None:
         raise AssertionError("services have a database URL")

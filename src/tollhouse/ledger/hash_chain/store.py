@@ -1,4 +1,4 @@
-"""SQL of the hash chain: its last block, rows that no block covers yet, and new blocks."""
+"""SQL of the hash chain: its last block, rows that no block covers yet, new blocks, and its invariants."""
 
 from collections.abc import AsyncIterator, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""The selection of a dashboard report: days in the merchant's time zone, grouping, project."""
+"""The selection and the header of a dashboard report: days in the merchant's time zone, grouping, project, business."""
 
 from datetime import datetime, tzinfo
 from typing import Literal

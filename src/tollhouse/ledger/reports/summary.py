@@ -1,4 +1,4 @@
-"""The financial summary: opening balance, changes by line, closing balance."""
+"""The financial summary: opening balance, changes by line, closing balance; also as CSV."""
 
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Iterable, Mapping

@@ -146,8 +146,8 @@ async def datev_csv(request: Request, caller: Operator, query: JournalQuery) -> 
         message = Text("These accounts have no number: %(codes)s.", codes=", ".join(missing))
         return await _journal_page(request, caller, query, message=message)
     batch = journal.PostingBatch(settings.datev_consultant, settings.datev_client, first, last, request.now)
-    raw = await asyncio.to_thread(journal.write, batch, days, numbers)
-    return Response(raw, 200, attachment(journal.file_name(batch)), media_type=DATEV_MEDIA_TYPE)
+    raw = await asyncio.to_thread(journal.write_datev, batch, days, numbers)
+    return Response(raw, 200, attachment(journal.datev_file_name(batch)), media_type=DATEV_MEDIA_TYPE)
 
 
 async def _journal_page(request: Request, caller: Operator, query: JournalQuery, *, message: Translatable = "") -> Response:

@@ -1,4 +1,7 @@
-"""What a merchant does about a dispute: save evidence, submit it, or accept the dispute. The worker tells the rail."""
+"""What a merchant does about a dispute: save evidence, submit it, or accept the dispute.
+
+Jobs give the responses to the rails, and close disputes that nobody responded to.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Disputes: a chargeback, the merchant's response to it, and the evidence."""
+"""Disputes: a chargeback, the merchant's response to it, the evidence, and their JSON in the API."""
 
 from collections.abc import Iterator
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""What a payment link sells, line by line: the request and its validation."""
+"""What a payment link sells, line by line, and the taxes in its amount: the requests and their validation."""
 
 from collections.abc import Iterator, Sequence
 from typing import Annotated

@@ -1,4 +1,4 @@
-"""The payment link."""
+"""The payment link, and the errors of requests about it."""
 
 import base64
 import secrets

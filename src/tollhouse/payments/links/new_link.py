@@ -1,4 +1,4 @@
-"""The bodies that create a payment link and change its expiry, and their validation."""
+"""Creates payment links and changes their expiry: the bodies, their validation, and the actions."""
 
 import re
 from collections.abc import Iterator

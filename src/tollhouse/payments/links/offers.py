@@ -1,4 +1,4 @@
-"""The payment methods offered at checkout, with the amounts to pay, and why others are unavailable."""
+"""The payment methods offered at checkout, with the amounts to pay; why others, or a whole link, are unavailable."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime, timedelta

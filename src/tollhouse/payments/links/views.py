@@ -1,4 +1,4 @@
-"""Payment links as JSON in the API and in events."""
+"""Payment links as JSON in the API and in events, and the options of forms and filters in the dashboard."""
 
 from datetime import datetime
 from typing import Annotated, Literal

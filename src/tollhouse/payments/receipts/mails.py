@@ -1,4 +1,4 @@
-"""Emails with receipts: their content, and sending one to an address that somebody enters."""
+"""Emails with receipts: their content, sending one to an address that somebody enters, and those that the worker sends."""
 
 import asyncio
 from concurrent.futures import ThreadPoolExecutor

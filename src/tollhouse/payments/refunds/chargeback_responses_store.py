@@ -1,4 +1,7 @@
-"""SQL of merchants' responses to chargebacks: evidence, submission or acceptance, and their delivery to the rail."""
+"""SQL of merchants' responses to chargebacks: evidence, submission or acceptance, and their delivery to the rail.
+
+And of open chargebacks, and notes that merchants wrote about them before disputes had evidence.
+"""
 
 from datetime import datetime, timedelta
 from typing import Literal

@@ -1,4 +1,8 @@
-"""The body of POST /transactions/{id}/refunds and its validation."""
+"""A new refund: the body of POST /transactions/{id}/refunds, and what it would do.
+
+Whether a payment can be refunded, to which account (the payer's, or, after a review, another), what the network takes, and
+the least amount that is worth it.
+"""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""SQL of refunds and chargebacks."""
+"""SQL of refunds and chargebacks, and of the operators' queue of refunds across merchants."""
 
 from datetime import datetime, timedelta
 from typing import Any

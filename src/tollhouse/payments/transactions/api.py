@@ -1,4 +1,4 @@
-"""The Integration API's endpoints for transactions, and for canceling a link, which ends its open attempts."""
+"""Transactions, balances and ledger entries in the Integration API; canceling a link, which ends its open attempts."""
 
 from datetime import datetime
 from typing import Literal

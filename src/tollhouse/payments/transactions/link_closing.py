@@ -1,4 +1,7 @@
-"""Closes payment links: by expiry or by cancellation. Closing a link ends its pending attempts."""
+"""Closes payment links: by expiry or by cancellation. Closing a link ends its pending attempts.
+
+No state depends on the job: every reader of a link or an attempt compares its expiry with the current time.
+"""
 
 from uuid import UUID
 

@@ -1,4 +1,7 @@
-"""SQL of transfers that a rail saw before they were final: when each was seen first, and whether it is on its way."""
+"""SQL of transfers that a rail saw before they were final: when each was seen first, and whether it is on its way.
+
+And of a payment's transfers as its rail reported them: who paid, from which account, and in which transaction.
+"""
 
 import re
 from collections.abc import Mapping

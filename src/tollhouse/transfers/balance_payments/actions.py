@@ -1,6 +1,7 @@
 """Actions of applications, and of their owners, on balance payments.
 
-A reservation outlives the connection that it was made with, so only `pay` checks the connection.
+A reservation outlives the connection that it was made with, so only `pay` checks the connection. It counts as expired from
+its time on, whether or not the job has run.
 """
 
 from datetime import datetime, timedelta

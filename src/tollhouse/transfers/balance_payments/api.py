@@ -1,4 +1,4 @@
-"""Balance payments in the Integration API."""
+"""Balance payments in the Integration API, and, for the owner of an application, in the dashboard API."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,4 +1,4 @@
-"""Balance payments and their transitions."""
+"""Balance payments: their transitions, errors and JSON, and the bodies of requests about them."""
 
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Every SQL statement about balance payments."""
+"""Every SQL statement about balance payments, and their invariants."""
 
 import re
 from collections.abc import Iterable

@@ -1,4 +1,4 @@
-"""Actions of merchants on conversions: quote and convert."""
+"""Actions of merchants on conversions: quote and convert. Their requests, validation and events."""
 
 from collections.abc import Iterator
 from datetime import datetime, timedelta

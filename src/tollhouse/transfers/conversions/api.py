@@ -1,4 +1,4 @@
-"""Pairs, quotes and conversions in the Integration API."""
+"""Pairs, quotes, conversions and conversion rules in the Integration API."""
 
 from datetime import datetime
 from uuid import UUID

@@ -1,6 +1,7 @@
-"""Prices of currencies: the catalogue's in test mode, those that operators post in live mode.
+"""Prices of currencies: the catalogue's in test mode, those that operators or the price feed post in live mode.
 
-Every price is per euro, so all rates derive from one list and no chain of conversions gains.
+Every price is per euro, so all rates derive from one list and no chain of conversions gains. The feed compares the prices of
+its source with a second source and the last price.
 """
 
 import re

@@ -1,4 +1,4 @@
-"""Every SQL statement about the prices that operators post for live mode."""
+"""Every SQL statement about live prices, the price feed, and the platform's positions in currencies."""
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime

@@ -1,4 +1,4 @@
-"""Every SQL statement about conversions and their quotes."""
+"""Every SQL statement about conversions and their quotes, and their invariants."""
 
 from uuid import UUID
 

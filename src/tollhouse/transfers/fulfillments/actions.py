@@ -1,4 +1,8 @@
-"""Actions on fulfillments: order, cancel, and end by the answer of a game server."""
+"""Actions on fulfillments: order, cancel, and end by the answer of a game server.
+
+The game server of test mode delivers to every player except those whose names determine the outcome; the simulator's answers
+take the same path.
+"""
 
 from collections.abc import Iterator
 from datetime import timedelta

@@ -1,4 +1,12 @@
-"""Background job of fulfillments: request deliveries from the game servers until each has answered."""
+"""Background job of fulfillments: request deliveries from the game servers until each has answered.
+
+A grant is a signed POST request. The headers are `X-Grant-Timestamp` (Unix seconds) and `X-Grant-Signature`, the lowercase
+hex HMAC-SHA256 over the timestamp, a dot and the raw body. A grant without a definite response is sent again with the same
+`fulfillment_id`: the server must deliver it once and repeat its first response.
+
+A 2xx with a `reference` means delivered, completely or `delivered_quantity`. A 4xx with an `error` means that it is
+rejected permanently. Everything else is unknown, also 401, 408, 425 and 429, which concern the request, not the order.
+"""
 
 import asyncio
 import hashlib

@@ -1,4 +1,4 @@
-"""Fulfillments: their members and amounts."""
+"""Fulfillments: their members, amounts and errors, and their JSON in the Integration API."""
 
 from datetime import datetime
 from typing import Annotated, Any, Literal

@@ -1,4 +1,4 @@
-"""Statistics of deliveries: counts, success rate, duration and cost."""
+"""Statistics of deliveries: counts, success rate, duration and cost, and their charts."""
 
 import itertools
 from collections import Counter, defaultdict

@@ -1,4 +1,4 @@
-"""Every SQL statement about fulfillments."""
+"""Every SQL statement about fulfillments, their invariants and their statistics."""
 
 from collections.abc import Sequence
 from datetime import datetime, timedelta

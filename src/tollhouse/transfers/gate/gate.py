@@ -8,6 +8,10 @@ that belong to a payment; suspension does not stop them. Operations of sessions 
 The database enforces the same by its function `value_let_leave`: each of these writes a row of `value_releases`, and without
 it no posting takes value from a merchant. Moreover there is no posting to a rail's outgoing side, no order at a rail and no
 payout in a batch without a released transfer.
+
+While a pause is open, no live money leaves by any rail. A restored database opens one, because it does not know which
+payouts left after its backup. The database refuses the export of a payout by itself; rails that send at once are asked for
+by jobs, which ask `may_submit` first.
 """
 
 from datetime import UTC, date, datetime, time, timedelta

@@ -1,4 +1,4 @@
-"""Outgoing transfers, their destination and their review."""
+"""Outgoing transfers, their destination and their review; saved recipients; and the errors of outgoing transfers."""
 
 from datetime import date, datetime
 from typing import Annotated, Any, Literal

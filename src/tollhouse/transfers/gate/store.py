@@ -1,4 +1,4 @@
-"""SQL of outgoing transfers and daily totals."""
+"""SQL of outgoing transfers and daily totals, and the invariants of what leaves."""
 
 from collections.abc import Sequence
 from datetime import date, datetime

@@ -1,4 +1,4 @@
-"""Withdrawals in the Integration API."""
+"""Withdrawals, their batches, saved recipients and the settings of withdrawals in the Integration API."""
 
 from uuid import UUID
 

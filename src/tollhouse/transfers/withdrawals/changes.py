@@ -1,4 +1,4 @@
-"""Transitions of one locked withdrawal."""
+"""Transitions of one locked withdrawal, the effect of operators' reviews, and the events of both."""
 
 from datetime import datetime
 from typing import Literal

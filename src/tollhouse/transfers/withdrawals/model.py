@@ -1,4 +1,4 @@
-"""Withdrawals: their members, their costs, and the actions each status allows."""
+"""Withdrawals, their batches and schedules: members, costs, errors, methods, and the actions each status allows."""
 
 from calendar import monthrange
 from datetime import UTC, date, datetime, time, timedelta, tzinfo

@@ -1,4 +1,4 @@
-"""Every SQL statement about withdrawals and their quotes."""
+"""Every SQL statement about withdrawals, their quotes and batches, and the operators' queue across merchants."""
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""Withdrawals, their methods and quotes in the Integration API and in events."""
+"""Withdrawals, their methods, quotes, batches and schedules in the Integration API and in events."""
 
 from collections import Counter
 from collections.abc import Sequence
