@@ -2,13 +2,13 @@
 
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
-from tollhouse.payments.disputes import actions as dispute_jobs
+from tollhouse.payments.disputes import actions as dispute_actions
 from tollhouse.payments.disputes import api as disputes_api
 from tollhouse.payments.links import api as links_api
 from tollhouse.payments.links import catalogue_api
 from tollhouse.payments.links.views import LinkView
 from tollhouse.payments.receipts import mails as receipt_mails
-from tollhouse.payments.receipts import store as receipts
+from tollhouse.payments.receipts import store as receipts_store
 from tollhouse.payments.refunds import api as refunds_api
 from tollhouse.payments.refunds import jobs as refund_jobs
 from tollhouse.payments.transactions import api as transactions_api
@@ -64,9 +64,9 @@ SLICE = Slice(
         Job(CONTINUOUS_S, link_closing.close_links),
         Job(CONTINUOUS_S, receipt_mails.send_waiting),
         Job(CONTINUOUS_S, refund_jobs.submit_refunds),
-        Job(CONTINUOUS_S, dispute_jobs.deliver_responses),
-        Job(CONTINUOUS_S, dispute_jobs.expire_disputes),
+        Job(CONTINUOUS_S, dispute_actions.deliver_responses),
+        Job(CONTINUOUS_S, dispute_actions.expire_disputes),
     ),
-    invariants=(*invariants_store.INVARIANTS, *receipts.INVARIANTS),
+    invariants=(*invariants_store.INVARIANTS, *receipts_store.INVARIANTS),
     events=EVENTS,
 )

@@ -3,11 +3,11 @@
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.ledger.books.views import BalanceView, EntryView
-from tollhouse.transfers.balance_payments import actions as balance_payments
+from tollhouse.transfers.balance_payments import actions as balance_payment_actions
 from tollhouse.transfers.balance_payments import api as balance_payments_api
 from tollhouse.transfers.balance_payments import store as balance_payments_store
 from tollhouse.transfers.conversions import api as conversions_api
-from tollhouse.transfers.conversions import rules as conversion_jobs
+from tollhouse.transfers.conversions import rules as conversion_rules
 from tollhouse.transfers.conversions import store as conversions_store
 from tollhouse.transfers.conversions.views import ConversionView
 from tollhouse.transfers.fulfillments import api as fulfillments_api
@@ -50,14 +50,14 @@ SLICE = Slice(
         *conversions_api.RULE_OPERATIONS,
     ),
     jobs=(
-        Job(CONTINUOUS_S, balance_payments.expire_reservations),
+        Job(CONTINUOUS_S, balance_payment_actions.expire_reservations),
         Job(CONTINUOUS_S, fulfillment_jobs.deliver),
         Job(CONTINUOUS_S, withdrawal_jobs.advance_withdrawals),
         Job(SCHEDULES_S, withdrawal_jobs.run_schedules),
         Job(HOURLY_S, withdrawal_jobs.delete_old_quotes),
-        Job(CONTINUOUS_S, conversion_jobs.apply_rules),
-        Job(PRICE_FEED_S, conversion_jobs.read_prices),
-        Job(HOURLY_S, conversion_jobs.delete_old_quotes),
+        Job(CONTINUOUS_S, conversion_rules.apply_rules),
+        Job(PRICE_FEED_S, conversion_rules.read_prices),
+        Job(HOURLY_S, conversion_rules.delete_old_quotes),
     ),
     invariants=(
         *balance_payments_store.INVARIANTS,

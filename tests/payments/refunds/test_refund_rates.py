@@ -99,7 +99,7 @@ async def test_without_a_rate_nothing_is_refunded_and_what_returns_stays_as_it_i
 ) -> None:
     since, paid = last_id(), await paid_in_yen(yen, courier, services)
     one = await refund(yen, paid, "one", "200")
-    await services.db.transact(lambda tx: prices_store.reject(tx, {"JPY": "sources_differ"}, clock.now()))
+    await services.db.transact(lambda tx: prices_store.reject_prices(tx, {"JPY": "sources_differ"}, clock.now()))
     refused = await refund(yen, paid, "two")
     assert (refused.status, refused.body["error"]) == (422, "pair_unavailable")
     assert refused.body["details"] == {"unavailable_reason": "rate_stale"}
@@ -115,7 +115,7 @@ async def test_what_a_position_limit_refuses_waits_for_the_merchant(
     await paid_in_yen(yen, courier, services)
     held, owed = await position(services, "JPY"), await position(services, "EUR")
     assert owed < 0  # the platform gave euros for the yen that it was paid, so each payment makes it larger
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "EUR", -owed))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "EUR", -owed))
     observation = money(paid)
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(2))
@@ -127,7 +127,7 @@ async def test_what_a_position_limit_refuses_waits_for_the_merchant(
     free = (await refund(yen, paid, "free", "25")).ok(201).body  # it was never converted, so it costs nothing
     assert (free["exchange"], await balances(yen)) == (None, (420, 0))
     assert (await position(services, "JPY"), await position(services, "EUR")) == (held, owed)
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "EUR", None))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "EUR", None))
     assert await broken_invariants(yen.service.dsn, since) == []
 
 
@@ -136,11 +136,11 @@ async def test_a_position_limit_refuses_a_refund(yen: Actor, courier: Courier, s
     await adjust(services, yen, "EUR", 1_000_000)
     (await convert(yen, {"from_currency": "EUR", "to_currency": "JPY", "amount": "9000"}, mode="live")).ok(201)
     limit_minor = max(1, abs(await position(services, "EUR")))
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "EUR", limit_minor))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "EUR", limit_minor))
     refused = await refund(yen, paid, "refused")
     assert (refused.status, refused.body["error"]) == (422, "pair_unavailable")
     assert refused.body["details"] == {"unavailable_reason": "position_limit"}
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "EUR", None))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "EUR", None))
     (await refund(yen, paid, "refused")).ok(201)
     back = {"from_currency": "JPY", "to_currency": "EUR", "amount": str((await balances(yen))[1])}
     (await convert(yen, back, mode="live")).ok(201)  # other tests start from a position of what was paid

@@ -48,7 +48,7 @@ async def yen(alice: Actor, courier: Courier, services: Services, monkeypatch: p
     (await alice.call("PUT", "/settings", new, mode="live")).ok()
     await services.db.transact(lambda tx: prices.post(tx, {"JPY": "100"}, "olga", clock.now()))
     yield alice
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "JPY", None))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "JPY", None))
 
 
 async def position(services: Services, currency: str) -> int:
@@ -76,10 +76,10 @@ async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Cour
     since, paid = last_id(), await attempt(yen)
     assert (paid["amount_minor"], paid["price"]["margin_bps"], paid["price"]["rate"]) == (COFFEE_IN_YEN, 100, "0.01")
     euros, yens = await position(services, "EUR"), await position(services, "JPY")
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "JPY", max(1, abs(yens))))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "JPY", max(1, abs(yens))))
     link = (await yen.post("/payment-links", COFFEE, mode="live")).ok(201).body
     assert (await choose(link, YEN.method_id)).status == 422  # above the limit no new payment begins
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, "JPY", None))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, "JPY", None))
     observation = money(paid)
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))

@@ -42,7 +42,7 @@ async def rich(shop: Actor, services: Services) -> AsyncIterator[Actor]:
     await services.db.transact(lambda tx: prices.post(tx, {"USD": "1"}, "olga", clock.now()))
     yield shop
     for currency in ("EUR", "USD"):
-        await services.db.transact(lambda tx, code=currency: prices_store.set_limit(tx, code, None))
+        await services.db.transact(lambda tx, code=currency: prices_store.set_position_limit(tx, code, None))
 
 
 async def adjust(services: Services, actor: Actor, currency: str, amount_minor: int) -> None:
@@ -60,7 +60,7 @@ async def position(services: Services, currency: str) -> int:
 async def limit(services: Services, currency: str, more_minor: int) -> None:
     """Let the position of a currency become larger by so much."""
     limit_minor = abs(await position(services, currency)) + more_minor
-    await services.db.transact(lambda tx: prices_store.set_limit(tx, currency, limit_minor))
+    await services.db.transact(lambda tx: prices_store.set_position_limit(tx, currency, limit_minor))
 
 
 @pytest.mark.parametrize(

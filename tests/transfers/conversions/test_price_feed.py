@@ -80,7 +80,7 @@ class Sources:
         self.documents = {"/hook/one": one, "/hook/two": two}
         await self.services.db.execute("UPDATE price_feed SET next_at = read_at")
         now = clock.now()
-        await prices.fetch(self.services, feed or self.feed, now)
+        await prices.read_feed(self.services, feed or self.feed, now)
         known = await prices.list_prices(self.services.db, "live", frozenset({"ETH", "USD"}), now)
         return {code: f"{one.source} {Decimal(one.per_euro.numerator) / one.per_euro.denominator}"
                 for code, one in sorted(known.items()) if code != "EUR"}  # fmt: skip
@@ -91,7 +91,7 @@ async def test_prices_are_read_compared_and_posted(fresh: Services, receiver: Re
     one, two = '{"rates": {"ETH": 0.00034, "USD": 1.08, "GBP": 0.8}}', '{"rates": {"ETH": 0.00034, "USD": 1.085}}'
     assert await sources.read(one, two) == {"ETH": "feed 0.00034", "USD": "feed 1.08"}
     assert len(await prices_store.latest(fresh.db)) == 2  # of the pound only one source has a price
-    await prices.fetch(fresh, sources.feed, clock.now())  # another worker: it is not due
+    await prices.read_feed(fresh, sources.feed, clock.now())  # another worker: it is not due
     assert len(receiver.received) == 2
 
     assert await sources.read(one, two.replace("1.085", "1.1")) == {"ETH": "feed 0.00034"}
@@ -109,13 +109,13 @@ async def test_a_source_that_does_not_answer_changes_nothing(fresh: Services, re
     one = '{"rates": {"USD": 1.08}}'
     assert await sources.read(one, one) == {"USD": "feed 1.08"}
     assert await sources.read(one, "<html>") == {"USD": "feed 1.08"}
-    found = await prices_store.get(fresh.db)
+    found = await prices_store.get_feed(fresh.db)
     assert found is not None
     assert found["error"] == "bad_response"
     missing = PriceFeed(url=f"{receiver.url}/none")
     assert await sources.read(one, one, missing) == {"USD": "feed 1.08"}
-    found = await prices_store.get(fresh.db)
+    found = await prices_store.get_feed(fresh.db)
     assert found is not None
     assert found["error"] == "http_500"
     assert await sources.read(one, one) == {"USD": "feed 1.08"}
-    assert (await prices_store.get(fresh.db) or {})["error"] is None
+    assert (await prices_store.get_feed(fresh.db) or {})["error"] is None

@@ -97,7 +97,7 @@ def read_limit(currency: Currency, text: str) -> int:
 
 async def set_limit(work: Work, currency: Currency, limit_minor: int | None, context: OperatorContext) -> OperatorAction:
     """Set the limit of a currency, or remove it if it is None."""
-    subject_id = await prices_store.set_limit(work.tx, currency.code, limit_minor)
+    subject_id = await prices_store.set_position_limit(work.tx, currency.code, limit_minor)
     return await record.record_action(
         work,
         context,
@@ -149,7 +149,7 @@ async def _positions(request: Request, caller: Operator, state: FormState) -> Re
         state,
         here="positions",
         positions=await list_positions(request.services.db, catalogue, request.now),
-        feed=None if catalogue.price_feed is None else await prices_store.get(request.services.db),
+        feed=None if catalogue.price_feed is None else await prices_store.get_feed(request.services.db),
         currencies=[(code, code) for code in currencies(catalogue)],
         values=dict.fromkeys(FIELDS, "") | {"currency": EURO},
         history=await find_action(request, state, kind="position_limit_changed"),

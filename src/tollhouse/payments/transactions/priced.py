@@ -20,7 +20,7 @@ async def lock_positions(work: Work, current: Transaction) -> None:
     """Before balances are locked: conversions lock positions first, and would wait for each other in a circle."""
     price = _converted(current)
     if price is not None and current.env.mode == "live":
-        await prices_store.lock(work.tx, (current.currency, price.currency))
+        await prices_store.lock_positions(work.tx, (current.currency, price.currency))
 
 
 async def current_rate(work: Work, current: Transaction) -> Rate | None:

@@ -114,9 +114,9 @@ class FeedError(Exception):
     """A source did not answer with prices. The message is a code."""
 
 
-async def fetch(services: Services, feed: PriceFeed, now: datetime) -> None:
+async def read_feed(services: Services, feed: PriceFeed, now: datetime) -> None:
     """Read the source if it is due, and post its prices. Of several workers, one does it."""
-    if not await prices_store.lease(services.db, now, now + timedelta(seconds=feed.every_s)):
+    if not await prices_store.lease_feed(services.db, now, now + timedelta(seconds=feed.every_s)):
         return
     codes = [code for code in services.catalogue.currencies if code != EURO]
     try:
@@ -125,7 +125,7 @@ async def fetch(services: Services, feed: PriceFeed, now: datetime) -> None:
             check = None if feed.check_url is None else await _read(outbound, feed.check_url, feed.check_pointer, codes)
     except FeedError as error:
         log.warning("price_feed_failed", error=str(error))
-        await prices_store.record_error(services.db, str(error))
+        await prices_store.record_feed_error(services.db, str(error))
         return
     await services.transact(lambda work: _post(work, feed, found, check), now)
 
@@ -166,8 +166,8 @@ async def _post(work: Work, feed: PriceFeed, found: Mapping[str, Fraction], chec
             log.warning("price_rejected", code=code, reason=reason)
             reasons[code] = reason
     used = {code: _text(price) for code, price in compared.items() if code not in reasons}
-    await prices_store.reject(work.tx, reasons, work.now)
-    await prices_store.clear(work.tx, list(used))
+    await prices_store.reject_prices(work.tx, reasons, work.now)
+    await prices_store.clear_rejections(work.tx, list(used))
     await post(work.tx, used, POSTED_BY, work.now, "feed")
 
 

@@ -28,32 +28,32 @@ LATEST = """
     WHERE $1::text[] IS NULL OR codes.currency = ANY ($1) ORDER BY p.currency
 """
 # One row, which the worker that reads the source has changed.
-LEASE = """
+LEASE_FEED = """
     INSERT INTO price_feed AS f (next_at, read_at) VALUES ($2, $1)
     ON CONFLICT (is_only) DO UPDATE SET next_at = excluded.next_at, read_at = excluded.read_at, error = NULL
     WHERE f.next_at <= $1
 """
-RECORD_ERROR = "UPDATE price_feed SET error = $1"
+RECORD_FEED_ERROR = "UPDATE price_feed SET error = $1"
 # The time of the first rejection stays: a price that an operator posts after it is used.
-REJECT = """
+REJECT_PRICES = """
     INSERT INTO price_rejections AS r (currency, reason, rejected_at)
     SELECT currency, reason, $3 FROM unnest($1::text[], $2::text[]) AS rejected (currency, reason)
     ON CONFLICT (currency) DO UPDATE SET reason = excluded.reason
 """
-CLEAR = "DELETE FROM price_rejections WHERE currency = ANY ($1::text[])"
-GET = "SELECT read_at, error FROM price_feed"
+CLEAR_REJECTIONS = "DELETE FROM price_rejections WHERE currency = ANY ($1::text[])"
+GET_FEED = "SELECT read_at, error FROM price_feed"
 LIST_REJECTIONS = "SELECT currency, reason, rejected_at FROM price_rejections ORDER BY currency"
-LIST = """
+LIST_POSITIONS = """
     SELECT currency, position_minor::text AS position_minor, limit_minor FROM conversion_positions
     WHERE $1::text[] IS NULL OR currency = ANY ($1)
 """
-SET_LIMIT = """
+SET_POSITION_LIMIT = """
     INSERT INTO conversion_positions (currency, limit_minor) VALUES ($1, $2)
     ON CONFLICT (currency) DO UPDATE SET limit_minor = excluded.limit_minor
     RETURNING id
 """
-LOCK = "SELECT currency FROM conversion_positions WHERE currency = ANY ($1) ORDER BY currency FOR NO KEY UPDATE"
-INSERT_MISSING = """
+LOCK_POSITIONS = "SELECT currency FROM conversion_positions WHERE currency = ANY ($1) ORDER BY currency FOR NO KEY UPDATE"
+INSERT_MISSING_POSITIONS = """
     INSERT INTO conversion_positions (currency) SELECT code FROM unnest($1::text[]) AS code ORDER BY code
     ON CONFLICT (currency) DO NOTHING
 """
@@ -70,29 +70,29 @@ async def latest(db: Pool | Tx, codes: Sequence[str] | None = None) -> list[Row]
     return await db.fetch(LATEST, None if codes is None else list(codes))
 
 
-async def lease(db: Pool, now: datetime, next_at: datetime) -> bool:
+async def lease_feed(db: Pool, now: datetime, next_at: datetime) -> bool:
     """Take the next reading if it is due. False if it is not."""
-    return await db.execute(LEASE, now, next_at) == 1
+    return await db.execute(LEASE_FEED, now, next_at) == 1
 
 
-async def record_error(db: Pool, error: str) -> None:
+async def record_feed_error(db: Pool, error: str) -> None:
     """Record why the last reading failed."""
-    await db.execute(RECORD_ERROR, error)
+    await db.execute(RECORD_FEED_ERROR, error)
 
 
-async def reject(tx: Tx, reasons: Mapping[str, str], now: datetime) -> None:
+async def reject_prices(tx: Tx, reasons: Mapping[str, str], now: datetime) -> None:
     """Record why the source's prices of these currencies are not used."""
-    await tx.execute(REJECT, list(reasons), list(reasons.values()), now)
+    await tx.execute(REJECT_PRICES, list(reasons), list(reasons.values()), now)
 
 
-async def clear(tx: Tx, currencies: list[str]) -> None:
+async def clear_rejections(tx: Tx, currencies: list[str]) -> None:
     """Record that the source's prices of these currencies are used again."""
-    await tx.execute(CLEAR, currencies)
+    await tx.execute(CLEAR_REJECTIONS, currencies)
 
 
-async def get(db: Pool) -> Row | None:
+async def get_feed(db: Pool) -> Row | None:
     """When the source was read last, and the error; None if it never was."""
-    return await db.fetchrow(GET)
+    return await db.fetchrow(GET_FEED)
 
 
 async def list_rejections(db: Pool) -> dict[str, str]:
@@ -102,17 +102,17 @@ async def list_rejections(db: Pool) -> dict[str, str]:
 
 async def list_positions(db: Pool | Tx, codes: Sequence[str] | None = None) -> dict[str, CurrencyPosition]:
     """The positions in these currencies, or in all; currencies that were never converted and have no limit are missing."""
-    rows = await db.fetch(LIST, None if codes is None else list(codes))
+    rows = await db.fetch(LIST_POSITIONS, None if codes is None else list(codes))
     return {row["currency"]: CurrencyPosition(int(row["position_minor"]), row["limit_minor"]) for row in rows}
 
 
-async def lock(tx: Tx, codes: Sequence[str]) -> None:
+async def lock_positions(tx: Tx, codes: Sequence[str]) -> None:
     """Lock the positions in these currencies, in the order in which conversions do."""
-    if len(await tx.fetch(LOCK, list(codes))) < len(codes):
-        await tx.execute(INSERT_MISSING, list(codes))
-        await tx.fetch(LOCK, list(codes))
+    if len(await tx.fetch(LOCK_POSITIONS, list(codes))) < len(codes):
+        await tx.execute(INSERT_MISSING_POSITIONS, list(codes))
+        await tx.fetch(LOCK_POSITIONS, list(codes))
 
 
-async def set_limit(tx: Tx, currency: str, limit_minor: int | None) -> UUID:
+async def set_position_limit(tx: Tx, currency: str, limit_minor: int | None) -> UUID:
     """Set the limit of a currency, or remove it. Returns the id of the position."""
-    return await tx.fetchval(SET_LIMIT, currency, limit_minor)
+    return await tx.fetchval(SET_POSITION_LIMIT, currency, limit_minor)

@@ -253,7 +253,7 @@ async def read_prices(services: Services) -> None:
     """Read the configured source of prices when it is due."""
     feed = services.catalogue.price_feed
     if feed is not None:
-        await prices.fetch(services, feed, clock.now())
+        await prices.read_feed(services, feed, clock.now())
 
 
 async def delete_old_quotes(services: Services) -> None:
