@@ -39,7 +39,12 @@ class Outcome:
 
 async def tollhouse(service: Service, *words: str, **environment: str) -> Outcome:
     """Run `tollhouse` with these words, beside the service."""
-    settings = {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": KEY} | environment
+    settings = {
+        "DATABASE_URL": service.dsn,
+        "TOLLHOUSE_SECRET_KEYS": KEY,
+        "TOLLHOUSE_DATA_DIR": str(service.settings.data_dir),
+        **environment,
+    }
     outside = {name: text for name, text in os.environ.items() if not name.startswith("TOLLHOUSE_")}
     with tempfile.TemporaryDirectory() as name:
         out, talk = Path(name) / "out", Path(name) / "talk"

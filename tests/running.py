@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import logging
 import socket
+import tempfile
 import threading
 from collections.abc import Callable, Coroutine, Iterator
 from functools import cache
@@ -35,6 +36,12 @@ TEMPLATE = "migrated"
 QUICK_RETRIES = "0.1,0.1,0.1,0.1,0.1,0.1,0.1,0.1"
 
 
+@cache
+def _data_folder() -> "tempfile.TemporaryDirectory[str]":
+    """That of all services of this process, not that of whoever runs the tests. Deleted when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="tollhouse-data-", ignore_cleanup_errors=True)
+
+
 def settings_for(dsn: str, *, fresh: bool = False, **changes: str) -> Settings:
     """Settings of a test service; `changes` are environment variables. `fresh` makes it a database of its own."""
     if fresh:
@@ -46,6 +53,7 @@ def settings_for(dsn: str, *, fresh: bool = False, **changes: str) -> Settings:
         "TOLLHOUSE_WEBHOOK_RETRY_SCHEDULE": QUICK_RETRIES,
         "TOLLHOUSE_RATE_LIMITS": "off",
         "TOLLHOUSE_BASE_URL": f"http://127.0.0.1:{free_port()}",
+        "TOLLHOUSE_DATA_DIR": _data_folder().name,
         **changes,
     }
     return config.load(environment)

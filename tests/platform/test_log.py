@@ -80,7 +80,12 @@ def service_alone(make_service: Callable[..., Service]) -> Service:
 async def test_requests_are_answered_without_a_log(service_alone: Service, how: str) -> None:
     service = service_alone
     settings = settings_for(service.dsn)
-    environment = {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": KEY, "TOLLHOUSE_BASE_URL": settings.base_url}
+    environment = {
+        "DATABASE_URL": service.dsn,
+        "TOLLHOUSE_SECRET_KEYS": KEY,
+        "TOLLHOUSE_BASE_URL": settings.base_url,
+        "TOLLHOUSE_DATA_DIR": str(settings.data_dir),
+    }
     words = ["web", "--port", settings.base_url.rpartition(":")[2]]
     with broken_descriptor(how) as descriptor:
         web = subprocess.Popen(

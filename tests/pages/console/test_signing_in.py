@@ -3,7 +3,6 @@
 import asyncio
 import re
 from collections.abc import AsyncIterator, Callable
-from pathlib import Path
 from uuid import uuid4
 
 import pytest
@@ -35,11 +34,9 @@ async def sign_in(actor: Actor, password: str = PASSWORD, **fields: str) -> int:
     return (await actor.form("/operator/signin", {"email": actor.email, "password": password} | fields)).status
 
 
-async def test_the_command_line_invites_and_the_link_welcomes_once(service: Service, tmp_path: Path) -> None:
+async def test_the_command_line_invites_and_the_link_welcomes_once(service: Service) -> None:
     email = f"olga-{uuid4().hex[:8]}@house.example"
-    invited = await operator(
-        service, "users", "create", "--email", email, "--reason", "Joins us", "--json", TOLLHOUSE_DATA_DIR=str(tmp_path)
-    )
+    invited = await operator(service, "users", "create", "--email", email, "--reason", "Joins us", "--json")
     assert invited.status == 0, invited.talk
     link = invited.json["link"].removeprefix(load({}).base_url)
     with pytest.raises(OperatorRefusedError, match="is already an operator"):
@@ -92,8 +89,8 @@ async def test_one_who_has_chosen_no_password_cannot_sign_in(service: Service) -
         assert await sign_in(olga) == 401
 
 
-async def test_a_reset_ends_password_and_sessions(olga: Actor, service: Service, tmp_path: Path) -> None:
-    reset = await operator(service, "users", "reset", "--email", olga.email, TOLLHOUSE_DATA_DIR=str(tmp_path))
+async def test_a_reset_ends_password_and_sessions(olga: Actor, service: Service) -> None:
+    reset = await operator(service, "users", "reset", "--email", olga.email)
     assert reset.status == 0, reset.talk
     (await olga.send("GET", "/operator")).ok(303)
     assert await sign_in(olga) == 401
