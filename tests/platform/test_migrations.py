@@ -132,7 +132,7 @@ async def test_a_database_before_the_baseline_is_refused_untouched(server: embed
     assert [row["count"] for row in await pool.fetch("SELECT count(*) FROM schema_migrations")] == [last]
     await pool.close()
     with pytest.raises(DatabaseTooOldError, match=re.escape(says)):
-        migrations.refuse_older(last)
+        migrations.refuse_older(last, migrations.ours()[0])
 
 
 @pytest.mark.parametrize("command", ["migrate", "serve", "web", "worker", "doctor"])
@@ -145,13 +145,14 @@ async def test_commands_name_the_version_between(service: Service, server: embed
 async def test_a_database_of_the_release_of_the_baseline_has_it(server: embedded.Server) -> None:
     dsn = await migrated_database(server.cluster.dsn)
     connection = await asyncpg.connect(dsn)
-    baseline = migrations.oldest().baseline
+    first = migrations.ours()[0]
+    baseline = first.baseline
     assert baseline is not None
     recorded_by_release = bytes.fromhex(baseline["digest"])
     change = "UPDATE schema_migrations SET digest = $1 WHERE number = $2"
-    await connection.execute(change, recorded_by_release, migrations.oldest().number)
+    await connection.execute(change, recorded_by_release, first.number)
     assert await migrate(dsn) == []
-    await connection.execute(change, b"other", migrations.oldest().number)
+    await connection.execute(change, b"other", first.number)
     with pytest.raises(MigrationsDisagreeError, match="changed after it was applied"):
         await migrate(dsn)
     await connection.close()

@@ -182,10 +182,11 @@ async def finish(settings: Settings, data_until: str) -> list[str]:
 
 def require_this_version(file: Path, manifest: Manifest) -> None:
     """Raise `BackupError` if a newer program than this wrote the backup, or one whose databases this one cannot upgrade."""
-    if manifest.migration > migrations.ours()[-1].number:
+    ours = migrations.ours()
+    if manifest.migration > ours[-1].number:
         raise BackupError(f"{file} was written by a newer version of Tollhouse ({manifest.program}). Install that version.")
     try:
-        migrations.refuse_older(manifest.migration)
+        migrations.refuse_older(manifest.migration, ours[0])
     except migrations.DatabaseTooOldError as error:
         raise BackupError(f"{file} cannot be restored by this version: {error}.") from None
 

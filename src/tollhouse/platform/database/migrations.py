@@ -251,15 +251,10 @@ def _first_and_last() -> tuple[Migration, Migration]:
     return migrations[0], migrations[-1]
 
 
-def oldest() -> Migration:
-    """The first migration of this version."""
-    return _first_and_last()[0]
-
-
-def refuse_older(number: int, first: Migration | None = None) -> None:
-    """Raise `DatabaseTooOldError` if a database at migration `number` is older than the baseline of this version."""
-    baseline = (first or oldest()).baseline
-    if baseline is not None and number < (first or oldest()).number:
+def refuse_older(number: int, first: Migration) -> None:
+    """Raise `DatabaseTooOldError` if a database at migration `number` is older than the baseline `first`."""
+    baseline = first.baseline
+    if baseline is not None and number < first.number:
         version = OLDER_RELEASES.get(number, f"between releases, at migration {number:04d}")
         raise DatabaseTooOldError(
             f"this database is of version {version}. Upgrade to {baseline['version']} first, then to this version"
