@@ -6,6 +6,7 @@ most once a minute.
 
 from importlib.metadata import version
 
+from tollhouse.instance.backup.wal_receiver import SLOT
 from tollhouse.kernel.limits import WORKER_SILENT_AFTER_S
 
 SERVER = f"""
@@ -28,9 +29,9 @@ INVARIANTS = """
     FROM invariant_watch
 """
 # Only where there is a WAL archive. The slot's position moves by segments.
-WAL_ARCHIVE = """
+WAL_ARCHIVE = f"""
     SELECT active::int, pg_wal_lsn_diff(pg_current_wal_lsn(), restart_lsn)::float AS lag_bytes
-    FROM pg_replication_slots WHERE slot_name = 'tollhouse_archive'
+    FROM pg_replication_slots WHERE slot_name = '{SLOT}'
 """
 WORKERS = f"""
     SELECT count(*) FILTER (WHERE last_seen_at > $1::timestamptz - interval '{WORKER_SILENT_AFTER_S} seconds') AS running,
