@@ -82,8 +82,6 @@ def position_of(row: ListedRow | Position) -> Position:
 
 EARLIEST, FIRST = datetime(1, 1, 1, tzinfo=UTC), UUID(int=0)
 NEWEST = Position(datetime(9999, 12, 31, tzinfo=UTC), UUID(int=2**128 - 1))
-
-
 R = TypeVar("R", bound=ListedRow)
 
 
@@ -319,7 +317,7 @@ class PageQuery(RowsQuery, frozen=True, forbid_unknown_fields=True):
 
 
 class DeepPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
-    """The same query for a list of any length: pages behind the first 10,000 rows begin after a row."""
+    """`?page=&limit=` of a list of any length: pages behind the first 10,000 rows begin after a row."""
 
     @property
     def deepest(self) -> int:

@@ -23,10 +23,9 @@ from tollhouse.instance.cli.actions import (
     run_as,
 )
 from tollhouse.instance.cli.options import Json, Yes, stderr
-from tollhouse.instance.personal_data import persons as erasures_of
 from tollhouse.instance.personal_data.merchants import ExportContents, ensure_erasable, erase_merchant, export_merchant
 from tollhouse.instance.personal_data.model import ErasureRecord, MerchantErasure, PersonErasure
-from tollhouse.instance.personal_data.persons import erase_person, export_person, plan
+from tollhouse.instance.personal_data.persons import erase_person, export_person, find_to_repeat, list_erasures, plan
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.foreign_json import ForeignJsonError
@@ -108,7 +107,7 @@ def erase_data_of_person(
 @person.command
 def erasures() -> None:
     """Print every erasure as a line of JSON, without the address. Keep them outside: a restored backup needs them."""
-    for erasure in run(erasures_of.list_erasures):
+    for erasure in run(list_erasures):
         print(msgspec.json.encode(erasure).decode())
 
 
@@ -123,7 +122,7 @@ def repeat(
             recorded = [foreign_json.decode(line, ErasureRecord) for line in file.read_bytes().splitlines()]
         except (OSError, ForeignJsonError):
             raise UsageError(f"{file} is not a file that `tollhouse person erasures` wrote.") from None
-        return await erasures_of.find_to_repeat(services, recorded)
+        return await find_to_repeat(services, recorded)
 
     print_rows("addresses", find, as_json=as_json)
 

@@ -8,8 +8,8 @@ from cyclopts import App, Parameter
 from tollhouse.instance.cli.actions import NO_REASON, WithOptionalReason, WithReason, act_with, print_rows
 from tollhouse.instance.cli.options import Json
 from tollhouse.pages.console import reviews
-from tollhouse.payments.refunds import store as refund_review_store
-from tollhouse.transfers.withdrawals import store as withdrawal_review_store
+from tollhouse.payments.refunds import store as refunds_store
+from tollhouse.transfers.withdrawals import store as withdrawals_store
 from tollhouse.transfers.withdrawals.model import WithdrawalStatus
 
 ROWS_MAX = 1_000
@@ -27,7 +27,7 @@ def list_withdrawals(*, status: Status = "pending_review", as_json: Json = False
     """List withdrawals pending review, or with another status, oldest first."""
     print_rows(
         "withdrawals",
-        lambda services: withdrawal_review_store.list_queue(services.db, status, ROWS_MAX, services.catalogue),
+        lambda services: withdrawals_store.list_queue(services.db, status, ROWS_MAX, services.catalogue),
         as_json=as_json,
     )
 
@@ -49,7 +49,7 @@ def list_refunds(*, review: Review = "required", as_json: Json = False) -> None:
     """List refunds that require review, or with another review status, oldest first."""
     print_rows(
         "refunds",
-        lambda services: refund_review_store.list_queue(services.db, review, ROWS_MAX, services.catalogue),
+        lambda services: refunds_store.list_queue(services.db, review, ROWS_MAX, services.catalogue),
         as_json=as_json,
     )
 
