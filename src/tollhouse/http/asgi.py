@@ -16,7 +16,6 @@ from starlette.types import Receive, Scope, Send
 
 from tollhouse.http import cookies
 from tollhouse.http.base_path import BasePath, path_of
-from tollhouse.http.cookies import SAFE
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
 from tollhouse.http.operations import IN_BOTH_MODES, Operation, Routes
 from tollhouse.http.page_compression import compress_page
@@ -52,6 +51,11 @@ PREFLIGHT = (
     (b"access-control-max-age", b"86400"),
 )
 Hook = Callable[[], Awaitable[None]]
+IDS_MAX = 20
+"""A request that changes more has the first ones."""
+ERROR = 400
+ID = re.compile(ID_PATTERN)
+BODY_OF_OBJECT = re.compile(rb'\{"id":"([0-9a-f-]{36})"')
 
 
 class RequestRecorder(Protocol):
@@ -286,17 +290,10 @@ def _is_cors(path: str) -> bool:
     return path.startswith(("/api/v2/integration/", "/.well-known/"))
 
 
-IDS_MAX = 20
-"""A request that changes more has the first ones."""
-ERROR = 400
-ID = re.compile(ID_PATTERN)
-BODY_OF_OBJECT = re.compile(rb'\{"id":"([0-9a-f-]{36})"')
-
-
 def ids_of(request: Request, response: Response) -> list[str]:
     """What its actions changed and, unless it only reads, the objects in its path and in its response."""
     found = dict.fromkeys(map(str, changed_objects.noted()))
-    if request.method not in SAFE:
+    if request.method not in cookies.SAFE:
         found |= dict.fromkeys(value for value in request.params.values() if parse_id(value) is not None)
         if response.status_code < ERROR:
             found |= dict.fromkeys(_made(response))

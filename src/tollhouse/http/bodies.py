@@ -19,6 +19,8 @@ from tollhouse.kernel.rails.disputes import Evidence
 from tollhouse.platform.decoding import Reader, bare, type_of
 from tollhouse.platform.settings.config import Settings
 
+METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
+
 
 class ValidationContext(Struct, frozen=True):
     """What the rules of a body or query depend on besides its own members."""
@@ -194,13 +196,10 @@ def _takes_null(kind: Any) -> bool:
     return True
 
 
-METADATA_KEY = re.compile(r"[A-Za-z0-9_.-]{1,40}")
-
-
 def reference_errors(
     *, external_id: str | None, metadata: dict[str, str] | None, description: str | None = None
 ) -> Iterator[FieldError]:
-    """Every field error."""
+    """Every field error of a merchant's own data of an object."""
     if external_id is not None and not (1 <= len(external_id) <= limits.EXTERNAL_ID_CHARS_MAX and is_readable(external_id)):
         yield FieldError("external_id", "invalid_value", messages.plain_text(1, limits.EXTERNAL_ID_CHARS_MAX))
     if description is not None and (

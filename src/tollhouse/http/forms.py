@@ -17,6 +17,13 @@ from tollhouse.platform.database.records import marked
 
 BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 FORM = "application/x-www-form-urlencoded"
+FORM_WITH_FILES = "multipart/form-data"
+FIELDS_MAX = 20
+BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s";]{1,70}))\s*(?:;|$)', re.IGNORECASE)
+FIELD_NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.IGNORECASE | re.MULTILINE)
+NOT_SAVED = "Check the highlighted fields and try again."
+INVALID_VALUE = "This value is not valid."
+BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 class Form:
@@ -77,12 +84,6 @@ def decode(raw: bytes) -> str:
     return text
 
 
-FORM_WITH_FILES = "multipart/form-data"
-FIELDS_MAX = 20
-BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s";]{1,70}))\s*(?:;|$)', re.IGNORECASE)
-FIELD_NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.IGNORECASE | re.MULTILINE)
-
-
 def parse_multipart(content_type: str, raw: bytes) -> dict[str, bytes]:
     """The value of each field. Raises `InvalidRequest` if the body is malformed or ambiguous."""
     found = BOUNDARY.search(content_type)
@@ -113,10 +114,6 @@ def _spans(raw: bytes, boundary: bytes) -> list[tuple[int, int]]:
     if not 0 < len(found) <= FIELDS_MAX or raw[start : start + 5] not in {b"--", b"--\r\n"}:
         raise InvalidRequest("The form is incomplete or has more than 20 fields.")
     return found
-
-
-NOT_SAVED = "Check the highlighted fields and try again."
-INVALID_VALUE = "This value is not valid."
 
 
 class FormErrors(Struct, frozen=True):
@@ -176,9 +173,6 @@ def form_fields(body: type[Struct]) -> dict[str, FormField]:
     """The members of a request body that have a `FormField`, by name."""
     marks = {field.name: marked(field.type)[1].get(FormField) for field in msgspec.structs.fields(body)}
     return {name: mark for name, mark in marks.items() if isinstance(mark, FormField)}
-
-
-BEGINNING, END = datetime(1970, 1, 1, tzinfo=UTC), datetime(3000, 1, 1, tzinfo=UTC)
 
 
 def time_range_of(first: str, last: str, zone: tzinfo) -> tuple[datetime, datetime]:

@@ -7,6 +7,10 @@ from unicodedata import normalize
 from babel import Locale
 from msgspec import Struct
 
+NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
+"""Codes of Babel for unions, regions and tests."""
+CODE_CHARS = 2
+
 
 class Language(Struct, frozen=True):
     """A language: its own name, and its patterns of dates and percentages for Babel."""
@@ -46,11 +50,6 @@ def preferred(accepted: str) -> str:
 
 def _thousandths(weight: str) -> int:
     return int(weight.replace(".", "").ljust(4, "0"))
-
-
-NO_COUNTRIES = frozenset({"EU", "EZ", "QO", "UN", "XA", "XB", "ZZ"})
-"""Codes of Babel for unions, regions and tests."""
-CODE_CHARS = 2
 
 
 @cache

@@ -8,6 +8,19 @@ import segno
 from lucide.jinja import lucide
 from markupsafe import Markup
 
+TOKEN = re.compile(
+    r'(?P<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<text>"(?:[^"\\]|\\.)*")|(?P<literal>-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b)'
+)
+CLASSES = {"name": "tok-n", "text": "tok-s", "literal": "tok-k"}
+SCALE = 6
+QUIET_ZONE = 4
+PLACE = '<ul class="bullets"></ul>'
+"""Where the macro `summary` wants the list."""
+ERROR = re.compile(r'<p class="error" id="([^"]+)-wrong">(.*?)</p>', re.DOTALL)
+LABEL = re.compile(r'<label (?:class="[^"]*" )?for="([^"]+)">(.*?)</label>', re.DOTALL)
+OPTIONAL = re.compile(r'<span class="opt">.*?</span>', re.DOTALL)
+TAG = re.compile(r"<[^>]*>")
+
 
 @cache
 def icon(name: str, size_px: int) -> Markup:
@@ -17,12 +30,6 @@ def icon(name: str, size_px: int) -> Markup:
     """
     svg = lucide(name, size=size_px, **{"class": "i"}, aria_hidden="true")
     return Markup(svg.replace("\n  ", "").replace("\n", ""))  # noqa: S704 - markup of the package alone
-
-
-TOKEN = re.compile(
-    r'(?P<name>"(?:[^"\\]|\\.)*"(?=\s*:))|(?P<text>"(?:[^"\\]|\\.)*")|(?P<literal>-?\b\d[\d.eE+-]*|\b(?:true|false|null)\b)'
-)
-CLASSES = {"name": "tok-n", "text": "tok-s", "literal": "tok-k"}
 
 
 def json_code(text: str) -> Markup:
@@ -39,21 +46,9 @@ def _coloured(token: re.Match[str]) -> str:
     return f'<span class="{CLASSES[token.lastgroup or "text"]}">{token[0]}</span>'
 
 
-SCALE = 6
-QUIET_ZONE = 4
-
-
 def qr_image(text: str) -> str:
     """The QR code as an inline PNG, which phones can save among their pictures. Black on white in both themes."""
     return segno.make_qr(text, error="m").png_data_uri(scale=SCALE, border=QUIET_ZONE, dark="#000", light="#fff")
-
-
-PLACE = '<ul class="bullets"></ul>'
-"""Where the macro `summary` wants the list."""
-ERROR = re.compile(r'<p class="error" id="([^"]+)-wrong">(.*?)</p>', re.DOTALL)
-LABEL = re.compile(r'<label (?:class="[^"]*" )?for="([^"]+)">(.*?)</label>', re.DOTALL)
-OPTIONAL = re.compile(r'<span class="opt">.*?</span>', re.DOTALL)
-TAG = re.compile(r"<[^>]*>")
 
 
 def error_summary(page: str) -> Markup:

@@ -31,6 +31,32 @@ EXTRA_MEMBERS: Json = {
     "missing_scope": {"scope": "payments:write"},
 }
 """Additional members of some codes."""
+JSON = "application/json"
+HEADERS: Json = {
+    "X-Request-Id": {
+        "description": "Identifies this request, also in the server's log.",
+        "schema": {"type": "string", "format": "uuid"},
+    },
+    "Location": {"description": "The address to which the browser is redirected.", "schema": {"type": "string"}},
+    "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "string"}},
+    "WWW-Authenticate": {
+        "description": "The authentication scheme and the reason of the error.",
+        "schema": {"type": "string"},
+    },
+    "Deprecation": {"description": "Time since which this operation is deprecated.", "schema": {"type": "string"}},
+    "Link": {"description": "Link to the replacement.", "schema": {"type": "string"}},
+    "Idempotency-Replayed": {
+        "description": "Present if this is the stored response of the first request with this key.",
+        "schema": {"enum": ["true"]},
+    },
+}
+AT_STATUS = {
+    HTTPStatus.SEE_OTHER: "Location",
+    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
+    HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
+    HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
+}
+BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
 
 
 class ErrorComponents:
@@ -68,34 +94,6 @@ class ErrorComponents:
         self._named[kind.code, message] = name
         self.examples[name] = {"summary": message, "value": body | EXTRA_MEMBERS.get(kind.code, {})}
         return name
-
-
-JSON = "application/json"
-HEADERS: Json = {
-    "X-Request-Id": {
-        "description": "Identifies this request, also in the server's log.",
-        "schema": {"type": "string", "format": "uuid"},
-    },
-    "Location": {"description": "The address to which the browser is redirected.", "schema": {"type": "string"}},
-    "Retry-After": {"description": "Seconds to wait before trying again.", "schema": {"type": "string"}},
-    "WWW-Authenticate": {
-        "description": "The authentication scheme and the reason of the error.",
-        "schema": {"type": "string"},
-    },
-    "Deprecation": {"description": "Time since which this operation is deprecated.", "schema": {"type": "string"}},
-    "Link": {"description": "Link to the replacement.", "schema": {"type": "string"}},
-    "Idempotency-Replayed": {
-        "description": "Present if this is the stored response of the first request with this key.",
-        "schema": {"enum": ["true"]},
-    },
-}
-AT_STATUS = {
-    HTTPStatus.SEE_OTHER: "Location",
-    HTTPStatus.UNAUTHORIZED: "WWW-Authenticate",
-    HTTPStatus.TOO_MANY_REQUESTS: "Retry-After",
-    HTTPStatus.SERVICE_UNAVAILABLE: "Retry-After",
-}
-BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
 
 
 class Admission(Struct, frozen=True):

@@ -38,6 +38,12 @@ ERROR_SCHEMA: Json = {
     },
     "required": ["error", "error_description", "request_id"],
 }
+MINOR = "_minor"
+IN_MINOR_UNITS = "`{name}` in minor units, such as cents."
+DECIMALS = 2
+NULL = {"type": "null"}
+PLAIN: Mapping[str, Any] = {"boolean": True, "object": {}}
+BY_FORMAT = {"date-time": MOMENT, "uri": "https://shop.example/", "email": "nina@shop.example"}
 
 
 class Schemas:
@@ -131,12 +137,8 @@ def _remove_null_default(schema: Json) -> None:
 
 
 def _without_null(schema: Json) -> Json:
-    kinds = [one for one in schema.get("anyOf", ()) if one != {"type": "null"}]
+    kinds = [one for one in schema.get("anyOf", ()) if one != NULL]
     return kinds[0] if len(kinds) == 1 else schema
-
-
-MINOR = "_minor"
-IN_MINOR_UNITS = "`{name}` in minor units, such as cents."
 
 
 class UsualDescriptions(Struct, frozen=True, kw_only=True):
@@ -178,12 +180,6 @@ def _described_members(kind: str, members: Json, usual: UsualDescriptions) -> It
 
 def _is_described(schema: Json) -> bool:
     return "description" in schema or any("description" in one for one in schema.get("anyOf", ()))
-
-
-DECIMALS = 2
-NULL = {"type": "null"}
-PLAIN: Mapping[str, Any] = {"boolean": True, "object": {}}
-BY_FORMAT = {"date-time": MOMENT, "uri": "https://shop.example/", "email": "nina@shop.example"}
 
 
 class ExampleValues(Struct, frozen=True, kw_only=True):

@@ -1,4 +1,4 @@
-"""The worker process: delivers webhook events and runs periodic jobs."""
+"""The worker process: delivers webhook events and runs periodic jobs. Also gauges of database connections, for all parts."""
 
 import asyncio
 import gc
@@ -22,6 +22,10 @@ JOB_RUNS, JOB_FAILURES = Counter[str](), Counter[str]()
 """How often each job of this process ran and failed."""
 APART_S = 0.02
 """Jobs begin one after the other, so that they need few database connections, each of which is a process of PostgreSQL."""
+POOL_LIMIT = Gauge("tollhouse_database_pool_limit", "The most database connections that a process opens.")
+POOL_OPEN = Gauge("tollhouse_database_pool_open", "Open database connections of a process.")
+POOL_IN_USE = Gauge("tollhouse_database_pool_in_use", "Database connections of a process that are in use.")
+POOL_WAITING = Gauge("tollhouse_database_pool_waiting", "Tasks of a process that wait for a database connection.")
 
 
 def run(working: Coroutine[Any, Any, None]) -> None:
@@ -87,21 +91,15 @@ async def _repeat(services: Services, stop: asyncio.Event, job: Job, after_s: fl
             await asyncio.wait_for(stop.wait(), job.interval_s)
 
 
-LIMIT = Gauge("tollhouse_database_pool_limit", "The most database connections that a process opens.")
-OPEN = Gauge("tollhouse_database_pool_open", "Open database connections of a process.")
-IN_USE = Gauge("tollhouse_database_pool_in_use", "Database connections of a process that are in use.")
-WAITING = Gauge("tollhouse_database_pool_waiting", "Tasks of a process that wait for a database connection.")
-
-
 async def sample_pools(pools: Sequence[Pool]) -> None:
     """Sample these pools every second until cancelled."""
     try:
         while True:
             uses = [pool.use for pool in pools]
-            LIMIT.set(sum(use.limit for use in uses))
-            OPEN.set(sum(use.open for use in uses))
-            IN_USE.set(sum(use.in_use for use in uses))
-            WAITING.set(sum(use.waiting for use in uses))
+            POOL_LIMIT.set(sum(use.limit for use in uses))
+            POOL_OPEN.set(sum(use.open for use in uses))
+            POOL_IN_USE.set(sum(use.in_use for use in uses))
+            POOL_WAITING.set(sum(use.waiting for use in uses))
             INSTANCE.mark_sampled()
             await asyncio.sleep(SAMPLE_EVERY_S)
     finally:

@@ -13,6 +13,15 @@ from msgspec import Struct
 GIB = 1 << 30
 FREE_BYTES_LOW, FREE_BYTES_MIN = 5 * GIB, GIB
 FREE_PERCENT_LOW = 10
+GROUPS, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
+LIMIT_FILES = ("memory.max", "memory.limit_in_bytes")
+"""The limit of a control group, in version 2 and 1."""
+M_MMAP_THRESHOLD = -3
+LARGE_BYTES = 1024 * 1024
+NAME_BYTES_MAX = 15
+ARG_START, ARG_END = 48, 49
+"""The fields of `/proc/self/stat` with the addresses of the arguments, from 1 (proc(5))."""
+FIELDS_OF_NAME = 2
 
 
 class Disk(Struct, frozen=True):
@@ -39,11 +48,6 @@ def disk_of(folder: Path) -> Disk | None:
     except OSError:
         return None
     return Disk(folder, total, free)
-
-
-GROUPS, MEMBERSHIP = Path("/sys/fs/cgroup"), Path("/proc/self/cgroup")
-LIMIT_FILES = ("memory.max", "memory.limit_in_bytes")
-"""The limit of a control group, in version 2 and 1."""
 
 
 def memory_bytes(groups: Path = GROUPS, membership: Path = MEMBERSHIP) -> int:
@@ -75,10 +79,6 @@ def _limits(groups: Path, membership: Path) -> Iterator[int]:
                 break
 
 
-M_MMAP_THRESHOLD = -3
-LARGE_BYTES = 1024 * 1024
-
-
 def return_large_blocks() -> None:
     """Let freed blocks from 1 MiB on go back to the system at once, in this process and its forks.
 
@@ -87,12 +87,6 @@ def return_large_blocks() -> None:
     """
     with suppress(AttributeError, OSError):  # another C library
         ctypes.CDLL(None).mallopt(M_MMAP_THRESHOLD, LARGE_BYTES)
-
-
-NAME_BYTES_MAX = 15
-ARG_START, ARG_END = 48, 49
-"""The fields of `/proc/self/stat` with the addresses of the arguments, from 1 (proc(5))."""
-FIELDS_OF_NAME = 2
 
 
 def set_process_title(name: str) -> None:

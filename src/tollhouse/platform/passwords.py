@@ -1,4 +1,4 @@
-"""Passwords: argon2id hashes, computed in separate lanes, so that one kind of caller never delays another.
+"""Passwords: which are too common, and argon2id hashes, in separate lanes, so that one kind of caller never delays another.
 
 Each lane has its own threads and a queue of limited length. A full lane raises an error at once, which limits the memory and
 processor time of a flood.
@@ -23,6 +23,9 @@ from tollhouse.kernel.limits import PASSWORD_CHARS_MIN
 
 HASHER = PasswordHasher(time_cost=2, memory_cost=19 * 1024, parallelism=1)
 DUMMY_HASH = HASHER.hash("nobody has this password")
+AROUND = string.punctuation + string.whitespace
+SEPARATOR = ","
+LIST_FOLLOWS, QUOTE = '"passwords": ', '"'
 
 
 class HashingLane:
@@ -104,13 +107,6 @@ def _verify(password: str, stored_hash: str | None) -> bool:
         return HASHER.verify(stored_hash or DUMMY_HASH, password) and stored_hash is not None
     except (VerificationError, InvalidHashError):
         return False
-
-
-AROUND = string.punctuation + string.whitespace
-
-
-SEPARATOR = ","
-LIST_FOLLOWS, QUOTE = '"passwords": ', '"'
 
 
 @cache

@@ -39,6 +39,10 @@ POSITION = slice(8, 24)
 """Of the name of a segment, after its timeline."""
 NAME_FORMAT = "%Y%m%dT%H%M%SZ"
 NAMED_TIME = re.compile(r"[0-9]{8}T[0-9]{6}Z")
+RECOVERS_WITHIN_S = 7 * 86_400
+LAST_TRANSACTION = re.compile(r"last completed transaction was at log time ([^\n]+)")
+TOO_LATE = "recovery ended before configured recovery target was reached"
+FATAL = re.compile(r"FATAL:\s+([^\n]+)")
 
 
 class BaseBackup(Struct, frozen=True):
@@ -258,12 +262,6 @@ def _sole_writer(archive: Path) -> Iterator[None]:
 def _read_id(folder: Path) -> str | None:
     file = folder / ARCHIVE_ID
     return file.read_text().strip() if file.exists() else None
-
-
-RECOVERS_WITHIN_S = 7 * 86_400
-LAST_TRANSACTION = re.compile(r"last completed transaction was at log time ([^\n]+)")
-TOO_LATE = "recovery ended before configured recovery target was reached"
-FATAL = re.compile(r"FATAL:\s+([^\n]+)")
 
 
 def recover(data_dir: Path, until: datetime | None) -> embedded.Server:

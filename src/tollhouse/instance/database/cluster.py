@@ -16,6 +16,15 @@ from tollhouse.platform.settings.config import Settings
 MAJOR = 18
 SOCKET_PATH_MAX = 90
 OWNER = "tollhouse"
+CONFIGURATION_FILE, CUSTOM_FILE = "tollhouse.conf", "custom.conf"
+"""In the folder of the database: the file that each start writes, and the one in which operators override it."""
+MIB = 1024 * 1024
+GIB = 1024 * MIB
+BUFFERS_MIN, BUFFERS_USUAL, BUFFERS_MAX = 32 * MIB, 128 * MIB, GIB
+WAL_MIN, WAL_MAX = 512 * MIB, 2 * GIB
+SLOT_WAL_MAX = "4GB"
+CACHE_MIN = 256 * MIB
+CONNECTIONS, CONNECTIONS_OF_LARGE, LARGE = 100, 200, 8 * GIB
 
 
 class Cluster(Struct, frozen=True):
@@ -112,17 +121,6 @@ class Cluster(Struct, frozen=True):
             return (self.data / "postmaster.pid").read_text().splitlines()
         except (FileNotFoundError, NotADirectoryError):
             return []
-
-
-FILE, CUSTOM_FILE = "tollhouse.conf", "custom.conf"
-"""In the folder of the database: the file that each start writes, and the one in which operators override it."""
-MIB = 1024 * 1024
-GIB = 1024 * MIB
-BUFFERS_MIN, BUFFERS_USUAL, BUFFERS_MAX = 32 * MIB, 128 * MIB, GIB
-WAL_MIN, WAL_MAX = 512 * MIB, 2 * GIB
-SLOT_WAL_MAX = "4GB"
-CACHE_MIN = 256 * MIB
-CONNECTIONS, CONNECTIONS_OF_LARGE, LARGE = 100, 200, 8 * GIB
 
 
 def settings_for(memory_bytes: int) -> dict[str, str]:

@@ -21,9 +21,8 @@ from pathlib import Path
 
 from msgspec import structs
 
-from tollhouse.instance.database import cluster as database_configuration
 from tollhouse.instance.database import data_folder
-from tollhouse.instance.database.cluster import MAJOR, Cluster
+from tollhouse.instance.database.cluster import CONFIGURATION_FILE, MAJOR, Cluster, configuration
 from tollhouse.instance.database.data_folder import EmbeddedError
 from tollhouse.platform.database import roles
 from tollhouse.platform.machine import memory_bytes
@@ -288,9 +287,9 @@ def _run(cluster: Cluster, program: str, *arguments: str, typed: str = "") -> st
 
 
 def _write_configuration(cluster: Cluster) -> Path:
-    file = cluster.folder / database_configuration.FILE
+    file = cluster.folder / CONFIGURATION_FILE
     aside = file.with_suffix(".new")
-    aside.write_text(database_configuration.configuration(f"{cluster.data.name}/postgresql.conf", memory_bytes()))
+    aside.write_text(configuration(f"{cluster.data.name}/postgresql.conf", memory_bytes()))
     aside.chmod(0o644)
     return aside.replace(file)
 

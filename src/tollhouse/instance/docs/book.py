@@ -41,6 +41,30 @@ GUIDES: Mapping[str, str] = {
 }
 CHAPTERS: Mapping[str, str] = {**START, **GUIDES}
 """The chapters in order, with a summary of each."""
+QUICKSTART = "quickstart"
+DONE = ("Start the service", "Create a merchant account")
+"""Sections that this server and the account of the person make needless."""
+MAKE_KEY, YOUR_KEY = "Create an API key", "Your test key"
+PLACEHOLDER = "th_test_YOUR_KEY"
+"""Stands for the key until it is shown: a rendered page is kept, and a key is not."""
+SECTION = re.compile(r"^## ", re.MULTILINE)
+HELPERS = re.compile(r"^BASE=.*\n^field\(\) .*\n", re.MULTILINE)
+OPENING = """\
+# Quickstart
+
+In this tutorial you accept a test payment on this server and receive a verified webhook. It takes about five minutes.
+
+You need Python 3.11 or newer and `curl`. Run the commands in order, in one shell. No real money moves.
+
+"""
+KEY_SECTION = """\
+Your key works only in the test environment. Check it:
+
+```sh
+{helpers}curl -fsS "$BASE/api/v2/integration/account" -H "X-API-Key: $KEY"
+```
+
+"""
 
 
 class Chapter(Struct, frozen=True):
@@ -85,32 +109,6 @@ def read(name: str, about: str, text: str) -> Chapter:
     """Render a chapter."""
     rendered = markdown.render(text, CHAPTERS.__contains__)
     return Chapter(name, rendered.title, about, text, rendered.opening, rendered.html, rendered.headings)
-
-
-QUICKSTART = "quickstart"
-DONE = ("Start the service", "Create a merchant account")
-"""Sections that this server and the account of the person make needless."""
-MAKE_KEY, YOUR_KEY = "Create an API key", "Your test key"
-PLACEHOLDER = "th_test_YOUR_KEY"
-"""Stands for the key until it is shown: a rendered page is kept, and a key is not."""
-SECTION = re.compile(r"^## ", re.MULTILINE)
-HELPERS = re.compile(r"^BASE=.*\n^field\(\) .*\n", re.MULTILINE)
-OPENING = """\
-# Quickstart
-
-In this tutorial you accept a test payment on this server and receive a verified webhook. It takes about five minutes.
-
-You need Python 3.11 or newer and `curl`. Run the commands in order, in one shell. No real money moves.
-
-"""
-KEY_SECTION = """\
-Your key works only in the test environment. Check it:
-
-```sh
-{helpers}curl -fsS "$BASE/api/v2/integration/account" -H "X-API-Key: $KEY"
-```
-
-"""
 
 
 def with_key(chapter: Chapter, api_key: str) -> Chapter:

@@ -32,6 +32,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
 }
 """The path prefixes of each group."""
 EVENTS = "Events"
+REFERENCE, CODES, TRIAL = "/docs/api", "/docs/api/errors", "/docs/try"
 
 
 class ReferenceEntry(Struct, frozen=True):
@@ -79,9 +80,6 @@ def _operations(document: Json) -> Iterator[ReferenceEntry]:
 def _events(document: Json) -> Iterator[ReferenceEntry]:
     for name, methods in document["webhooks"].items():
         yield ReferenceEntry(name, name, EVENTS, "POST", "", methods["post"])
-
-
-REFERENCE, CODES, TRIAL = "/docs/api", "/docs/api/errors", "/docs/try"
 
 
 class PageLink(Struct, frozen=True):

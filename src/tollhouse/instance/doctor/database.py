@@ -43,6 +43,15 @@ IMPORTED_WITHIN = timedelta(days=5)
 SIGN_INS_WITHIN = timedelta(days=1)
 SIGN_INS_MIN = 5
 """So many people at one private address are probably a proxy."""
+STANDBY_ADVICE = "Check that it runs, and TOLLHOUSE_REPLICA_DATABASE_URL: host, port, name and password."
+STANDBY = {
+    "behind": (
+        "The standby is behind the primary.",
+        "Look at its load, its network and pg_stat_replication of the primary.",
+    ),
+    "other": ("The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database.", STANDBY_ADVICE),
+}
+SEE = "See the page Rails of the console and docs/rails.md."
 
 
 async def examine_database(settings: Settings) -> list[Finding]:
@@ -227,16 +236,6 @@ def _archive(archive: Row) -> list[Finding]:
     return [Finding("archive", "ok", f"WAL is archived; last: {when}.")]
 
 
-STANDBY_ADVICE = "Check that it runs, and TOLLHOUSE_REPLICA_DATABASE_URL: host, port, name and password."
-STANDBY = {
-    "behind": (
-        "The standby is behind the primary.",
-        "Look at its load, its network and pg_stat_replication of the primary.",
-    ),
-    "other": ("The server at TOLLHOUSE_REPLICA_DATABASE_URL is no standby of this database.", STANDBY_ADVICE),
-}
-
-
 async def examine_pooler(settings: Settings) -> list[Finding]:
     """Whether requests get through the pooler, with the time limits that its sessions need."""
     url = settings.pooler_database_url
@@ -275,9 +274,6 @@ async def examine_standby(settings: Settings, primary: Pool) -> list[Finding]:
         return [Finding("standby", "ok", "The standby has everything that is committed.")]
     message, advice = STANDBY.get(obstacle, (f"The standby cannot be used: {obstacle}.", STANDBY_ADVICE))
     return [Finding("standby", "warning", f"{message} Reports are read from the primary.", advice)]
-
-
-SEE = "See the page Rails of the console and docs/rails.md."
 
 
 async def examine_rails(settings: Settings, pool: Pool, now: datetime) -> list[Finding]:

@@ -27,6 +27,11 @@ PATH = "/metrics"
 CHANGE = "--metrics-port {port}"
 RETRY_AFTER_S = 15
 CHALLENGE = {"WWW-Authenticate": "Bearer"}
+BOUNDS = [*(f"{bound / US:g}" for bound in LATENCY_BOUNDS_US), "+Inf"]
+USER_TIME, SYSTEM_TIME, RESIDENT_PAGES = 11, 12, 21
+"""Fields of /proc/PID/stat after the name."""
+Numbers = Iterable[tuple[str, float]]
+"""Of a metric with one label: its value, and the number."""
 
 
 class Exporter:
@@ -87,13 +92,6 @@ async def listen(host: str, port: int) -> socket.socket:
             if is_logged:
                 log.info("metrics_served", detail=listening.text((host, port)))
             return listener
-
-
-BOUNDS = [*(f"{bound / US:g}" for bound in LATENCY_BOUNDS_US), "+Inf"]
-USER_TIME, SYSTEM_TIME, RESIDENT_PAGES = 11, 12, 21
-"""Fields of /proc/PID/stat after the name."""
-Numbers = Iterable[tuple[str, float]]
-"""Of a metric with one label: its value, and the number."""
 
 
 class _Collected(Collector):

@@ -36,6 +36,22 @@ from tollhouse.transfers.gate import recipients_store
 from tollhouse.webhooks.events import environments_store as webhooks_store
 
 LINKS_AT_ONCE = 1_000
+EXPORT_SETTINGS = {
+    "statement_timeout": "3600s",
+    "idle_in_transaction_session_timeout": "0",
+    "timezone": "UTC",
+    "datestyle": "ISO",
+}
+"""A large table takes minutes."""
+ROWS_AT_ONCE = 1_000
+NOT_INCLUDED = {
+    "secrets": "API keys, client secrets, tokens, also of checkout pages, passwords, second factors, signing secrets.",
+    "webhook_events": "The bodies, which repeat the objects. GET /events returns those that are kept.",
+    "requests": "The request log, which is redacted and kept for days.",
+    "payer accounts": "Names and account numbers of who paid: they are the platform's bookkeeping.",
+}
+Show = Callable[[str, int], None]
+"""Called with the name of the current file, and its rows so far."""
 
 
 async def erase_merchant(
@@ -99,24 +115,6 @@ async def close_merchant(
     return action, {table: number for table, number in deleted.items() if number}
 
 
-SETTINGS = {
-    "statement_timeout": "3600s",
-    "idle_in_transaction_session_timeout": "0",
-    "timezone": "UTC",
-    "datestyle": "ISO",
-}
-"""A large table takes minutes."""
-ROWS_AT_ONCE = 1_000
-NOT_INCLUDED = {
-    "secrets": "API keys, client secrets, tokens, also of checkout pages, passwords, second factors, signing secrets.",
-    "webhook_events": "The bodies, which repeat the objects. GET /events returns those that are kept.",
-    "requests": "The request log, which is redacted and kept for days.",
-    "payer accounts": "Names and account numbers of who paid: they are the platform's bookkeeping.",
-}
-Show = Callable[[str, int], None]
-"""Called with the name of the current file, and its rows so far."""
-
-
 class ExportContents(Struct, frozen=True):
     """`export.json`: what the file has, rows by table, and what it has not. Amounts are in minor units of their currency."""
 
@@ -135,22 +133,26 @@ async def export_merchant(
     Raises `FileExistsError`, and `SubjectNotFoundError` if there is no such merchant. An incomplete file is deleted.
     """
     with private_files.new(output) as file:
-        action = await services.transact(lambda work: _record(work, MerchantId(merchant_id), context), context.at, OPERATOR)
+        action = await services.transact(
+            lambda work: _record_export(work, MerchantId(merchant_id), context), context.at, OPERATOR
+        )
         async with (
-            connected(services.settings.database_url or "", settings=SETTINGS) as tx,
+            connected(services.settings.database_url or "", settings=EXPORT_SETTINGS) as tx,
             tx.raw.transaction(isolation="repeatable_read", readonly=True),
         ):
-            contents = await _write(tx, merchant_id, file, show, exported_at=stamp(context.at))
+            contents = await _write_export(tx, merchant_id, file, show, exported_at=stamp(context.at))
         return action, contents
 
 
-async def _record(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
+async def _record_export(work: Work, merchant_id: MerchantId, context: OperatorContext) -> OperatorAction:
     if not await console_store.is_merchant(work.tx, merchant_id):
         raise no_merchant(merchant_id)
     return await record_action(work, context, "merchant_exported", merchant_id, subject_id=merchant_id)
 
 
-async def _write(tx: Tx, merchant_id: UUID, file: IO[bytes], show: Show | None, *, exported_at: Timestamp) -> ExportContents:
+async def _write_export(
+    tx: Tx, merchant_id: UUID, file: IO[bytes], show: Show | None, *, exported_at: Timestamp
+) -> ExportContents:
     rows: dict[str, int] = {}
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
         for name, statement in store.JSON_LINES.items():

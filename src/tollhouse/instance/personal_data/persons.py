@@ -46,6 +46,17 @@ KEPT_OF_LINKS = (
     "rail_observations",
     "bank_entry_parts",
 )
+JSON_COLUMNS = {"changed", "evidence", "facts", "line_items", "metadata", "tax_lines"}
+NOT_INCLUDED = {
+    "password, two-factor authentication, backup codes": "Secrets. Only hashes and encrypted values are kept.",
+    "idempotency_keys": "Copies of API responses, which can contain the address. They are deleted after 30 days.",
+    "webhook_events": "`data` lists the events. Their bodies repeat the payment link and the payments.",
+    "texts": "Texts of merchants other than of the payment links above are not searched for the address.",
+}
+ACCOUNTS = (
+    "Names and account numbers of who paid are not included: somebody else may have paid. After you have checked that they "
+    "are the person's, export with --with-accounts."
+)
 
 
 class DryRun(Exception):
@@ -156,19 +167,6 @@ async def find_to_repeat(services: Services, recorded: Sequence[ErasureRecord]) 
                 if not missing.isdisjoint(mac.hex() for mac in services.keys.macs(mac_message(one)))
             }
     return sorted(found)
-
-
-JSON_COLUMNS = {"changed", "evidence", "facts", "line_items", "metadata", "tax_lines"}
-NOT_INCLUDED = {
-    "password, two-factor authentication, backup codes": "Secrets. Only hashes and encrypted values are kept.",
-    "idempotency_keys": "Copies of API responses, which can contain the address. They are deleted after 30 days.",
-    "webhook_events": "`data` lists the events. Their bodies repeat the payment link and the payments.",
-    "texts": "Texts of merchants other than of the payment links above are not searched for the address.",
-}
-ACCOUNTS = (
-    "Names and account numbers of who paid are not included: somebody else may have paid. After you have checked that they "
-    "are the person's, export with --with-accounts."
-)
 
 
 async def export_person(
