@@ -104,7 +104,7 @@ async def test_a_worker_that_dies_sends_it_once(seller: Actor, mail_worker: Mail
             page = await paid(seller, customer_email=seller.email)
             pool.fuse.left = step
             try:
-                for waiting in await store.list_waiting(pool, 10, clock.now()):
+                for waiting in await store.list_waiting_mails(pool, 10, clock.now()):
                     await mails._send_waiting(services, waiting)  # pyright: ignore[reportPrivateUsage]
             except (KilledError, asyncpg.PostgresError, asyncpg.InterfaceError, ConnectionError):
                 pass
@@ -265,6 +265,6 @@ async def test_a_payment_is_requested_once(seller: Actor, mail_worker: MailWorke
     await mails.send_waiting(mail_worker.services)
     env = MerchantEnv(MerchantId(UUID(seller.merchant_id)), "test")
     async with mail_worker.services.db.transaction() as tx:
-        await store.request(tx, env, UUID(payment_id(page)), clock.now())
+        await store.request_mail(tx, env, UUID(payment_id(page)), clock.now())
     await mails.send_waiting(mail_worker.services)
     assert len(await queued(seller)) == 1
