@@ -8,8 +8,7 @@ from uuid import UUID
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import second_factor_store, sessions_store, throttle, users_store
-from tollhouse.accounts.identity import store as api_keys_store
+from tollhouse.accounts.identity import second_factor_store, sessions_store, store, throttle, users_store
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited
@@ -134,7 +133,7 @@ async def version(request: Request, user_id: UUID) -> str:
 async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
     """Revoke API keys, grants and second factor. All sessions have ended, so none is created concurrently."""
     merchant_id, reason = MerchantId(user["merchant_id"]), new_values(reason="address never verified")
-    for key in await api_keys_store.revoke_api_keys(work.tx, merchant_id, work.now):
+    for key in await store.revoke_api_keys(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, key["mode"])
         await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
     for grant in await users_store.revoke_grants(work.tx, merchant_id, work.now):

@@ -75,8 +75,6 @@ class ReturnPaths(Struct, frozen=True):
 
 
 DASHBOARD = ReturnPaths("/", "/signin", re.compile(f"/(live|test|developers|settings|docs){SEGMENTS_AND_QUERY}"))
-
-
 CONSOLE = ReturnPaths("/operator", "/operator/signin", re.compile(f"/operator{SEGMENTS_AND_QUERY}"))
 
 

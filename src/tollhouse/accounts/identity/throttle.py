@@ -14,7 +14,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity import store as throttle_store
+from tollhouse.accounts.identity import store
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.database.pool import Pool, Tx
@@ -58,7 +58,7 @@ async def retry_after(db: Pool | Tx, limits: Sequence[FailureLimit], now: dateti
         first + limit.span - now
         for limit in limits
         if limit.limit
-        and (first := await throttle_store.oldest_failure(db, limit.name_hash, now, limit.span, limit.limit)) is not None
+        and (first := await store.oldest_failure(db, limit.name_hash, now, limit.span, limit.limit)) is not None
     ]
     return max(waits, default=None)
 
@@ -69,7 +69,7 @@ async def record_failure(db: Pool | Tx, limits: Sequence[FailureLimit], now: dat
     A failure beyond one limit does not count for the following ones: errors of an account do not exhaust its address.
     """
     for limit in limits:
-        if limit.limit and not await throttle_store.count_failure(db, limit.name_hash, now, limit.span, limit.limit):
+        if limit.limit and not await store.count_failure(db, limit.name_hash, now, limit.span, limit.limit):
             return await retry_after(db, limits, now) or SHORTEST
     return None
 

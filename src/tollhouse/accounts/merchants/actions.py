@@ -16,7 +16,6 @@ from tollhouse.accounts.identity.throttle import SHORTEST, ErrorDelay, FailureLi
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.accounts.merchants import store
-from tollhouse.accounts.merchants import store as business_store
 from tollhouse.accounts.merchants.model import (
     ApiKeyView,
     Business,
@@ -146,8 +145,8 @@ async def revoke_api_key(work: Work, person: Person, api_key_id: UUID, mode: Mod
 
 async def change_business(work: Work, person: Person, new: Business, seen: Business) -> Business:
     """Save the business settings if they still are as `seen`; the current settings."""
-    if not await business_store.update_business(work.tx, person.merchant_id, new, seen):
-        return await business_store.get_business(work.tx, person.merchant_id)
+    if not await store.update_business(work.tx, person.merchant_id, new, seen):
+        return await store.get_business(work.tx, person.merchant_id)
     await record.event(work, person.merchant_id, "settings.business_saved", changed=changes(seen, new))
     return new
 
