@@ -23,6 +23,11 @@ ROTATE = "UPDATE operator_sessions SET id_hash = $2, proved_at = $3 WHERE id_has
 REVOKE = "UPDATE operator_sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 REVOKE_ALL = "UPDATE operator_sessions SET ended_at = $2 WHERE operator_id = $1 AND ended_at IS NULL"
 FIND_BY_EMAIL = "SELECT id, email, password_hash FROM operators WHERE email_key = $1 AND closed_at IS NULL"
+DELETE_IDLE = """
+    DELETE FROM operator_sessions WHERE id_hash IN (
+        SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
 
 ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 IDLE = timedelta(seconds=OPERATOR_SESSION_IDLE_S)

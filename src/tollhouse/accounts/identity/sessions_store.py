@@ -52,6 +52,10 @@ SET_MODE = "UPDATE users SET dashboard_mode = $2 WHERE id = $1 AND dashboard_mod
 HAS_LIVE_PAYMENTS = """
     SELECT true FROM transactions WHERE merchant_id = $1 AND mode = 'live' AND succeeded_at IS NOT NULL LIMIT 1
 """
+DELETE_IDLE = """
+    DELETE FROM sessions WHERE id_hash IN (
+        SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 
 ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
 IDLE = timedelta(seconds=SESSION_IDLE_S)

@@ -5,7 +5,7 @@ Expiry is checked when a row is used; the jobs only bound the size of the tables
 
 from datetime import timedelta
 
-from tollhouse.accounts.identity import users_store
+from tollhouse.accounts.identity import operators_store, sessions_store, store, users_store
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
@@ -15,12 +15,12 @@ from tollhouse.platform.database.cleanup import delete_in_batches
 
 async def delete_sessions(services: Services) -> None:
     """Delete idle sessions. An ended or expired session is no longer used, so it becomes idle too."""
-    await _delete(services, users_store.DELETE_IDLE_SESSIONS, SESSION_IDLE_S)
+    await _delete(services, sessions_store.DELETE_IDLE, SESSION_IDLE_S)
 
 
 async def delete_operator_sessions(services: Services) -> None:
     """Delete idle sessions of operators."""
-    await _delete(services, users_store.DELETE_IDLE_OPERATOR_SESSIONS, OPERATOR_SESSION_IDLE_S)
+    await _delete(services, operators_store.DELETE_IDLE, OPERATOR_SESSION_IDLE_S)
 
 
 async def delete_devices(services: Services) -> None:
@@ -30,7 +30,7 @@ async def delete_devices(services: Services) -> None:
 
 async def delete_failures(services: Services) -> None:
     """Delete failed attempts that no longer count."""
-    await _delete(services, users_store.DELETE_OLD_FAILURES, 0)
+    await _delete(services, store.DELETE_OLD_FAILURES, 0)
 
 
 async def _delete(services: Services, statement: str, age_s: int) -> None:

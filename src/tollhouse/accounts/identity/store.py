@@ -97,6 +97,10 @@ OLDEST_FAILURE = """
     WHERE f.name_hash = $1 AND moment > $2::timestamptz - $3::interval
     HAVING count(*) >= $4
 """
+DELETE_OLD_FAILURES = """
+    DELETE FROM failed_attempts WHERE name_hash IN (
+        SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
 
 
 async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:

@@ -1,4 +1,4 @@
-"""SQL of users: accounts, devices, passwords, verified addresses, their erasure, and what expires or ends with a restore."""
+"""SQL of users: accounts, devices, passwords, verified addresses, their erasure, and what ends with a restore."""
 
 from datetime import datetime
 from uuid import UUID
@@ -61,23 +61,10 @@ REVOKE_GRANTS = """
 """
 VERIFY_EMAIL = "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL"
 
-DELETE_IDLE_SESSIONS = """
-    DELETE FROM sessions WHERE id_hash IN (
-        SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
-"""
-DELETE_IDLE_OPERATOR_SESSIONS = """
-    DELETE FROM operator_sessions WHERE id_hash IN (
-        SELECT id_hash FROM operator_sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
-        FOR UPDATE SKIP LOCKED)
-"""
 DELETE_UNUSED_DEVICES = """
     DELETE FROM known_devices WHERE (user_id, device_hash) IN (
         SELECT user_id, device_hash FROM known_devices WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2
         FOR UPDATE SKIP LOCKED)
-"""
-DELETE_OLD_FAILURES = """
-    DELETE FROM failed_attempts WHERE name_hash IN (
-        SELECT name_hash FROM failed_attempts WHERE forget_at <= $1 LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 DELETE_SESSIONS_OF_USER = "DELETE FROM sessions WHERE user_id = $1"
