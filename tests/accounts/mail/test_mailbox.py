@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable
 from datetime import timedelta
 from pathlib import Path
+from typing import get_args
 from uuid import uuid4
 
 import pytest
@@ -16,7 +17,7 @@ from tests.forms import seen
 from tests.pages.console.operator_pages import signed_in_operator
 from tests.rails.bank.camt import ACCOUNT
 from tests.running import Service, settings_for
-from tollhouse.accounts.mail.model import LIFETIMES_S
+from tollhouse.accounts.mail.model import EmailKind
 from tollhouse.kernel import clock
 from tollhouse.platform.settings.config import InvalidSettingsError
 
@@ -54,7 +55,7 @@ async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
 async def test_every_kind_of_email_has_a_name(service: Service) -> None:
     async with signed_in_operator(service) as olga:
         written = clock.now() + timedelta(days=30)
-        for kind in LIFETIMES_S:
+        for kind in get_args(EmailKind):
             await olga.sql(WRITE_KIND, uuid4(), kind, f"{kind}@example.com", written)
         await seen(olga, "/operator/mail")
         for row in await olga.sql("SELECT id, recipient FROM mails WHERE created_at = $1", written):
