@@ -28,9 +28,9 @@ LOG_EVERY_S = 60
 OVERDUE_MS = 60_000
 """A delivery overdue for longer is logged as a warning."""
 
-LOOK_EVERY_S = 300
+FAILING_EVERY_S = 300
 FAILING_FOR, READ_BACK = timedelta(hours=1), timedelta(days=1)
-FACTS = {"path": "/live/developers/events?status=retrying"}
+FAILING_FACTS = {"path": "/live/developers/events?status=retrying"}
 
 TABLES = ("webhook_attempts", "webhook_events")
 
@@ -98,7 +98,7 @@ async def send_failing(services: Services) -> None:
     for merchant_id in await delivery_jobs_store.list_failing(services.db, now - FAILING_FOR, now - READ_BACK):
         env = MerchantEnv(merchant_id, "live")
         await services.transact(
-            lambda work, env=env: emails.notify(work, env, "webhooks_failing", now.date(), lambda _: FACTS), now
+            lambda work, env=env: emails.notify(work, env, "webhooks_failing", now.date(), lambda _: FAILING_FACTS), now
         )
 
 

@@ -21,7 +21,6 @@ from tollhouse.webhooks.events import secrets
 USER_AGENT = "Tollhouse-Webhooks/2"
 
 Trigger = Literal["automatic", "manual", "test"]
-STANDARD_PREFIX = "whsec_"
 
 
 class Claim(Struct, frozen=True):
@@ -125,7 +124,7 @@ def standard_headers(secret: str, event_id: UUID, sent_at_s: int, body: bytes) -
 
 @lru_cache(maxsize=1_024)
 def _decoded(secret: str) -> bytes:
-    encoded = secret.removeprefix(STANDARD_PREFIX)
+    encoded = secret.removeprefix(secrets.PREFIX)
     try:
         return base64.b64decode(encoded + "=" * (-len(encoded) % 4), validate=True)
     except binascii.Error:

@@ -8,7 +8,7 @@ SLICE = Slice(
     jobs=(
         Job(6 * HOURLY_S, jobs.drop_expired_months),
         Job(jobs.LOG_EVERY_S, jobs.log_status),
-        Job(jobs.LOOK_EVERY_S, jobs.send_failing),
+        Job(jobs.FAILING_EVERY_S, jobs.send_failing),
     ),
     invariants=INVARIANTS,
 )

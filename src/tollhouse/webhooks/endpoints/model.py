@@ -49,8 +49,6 @@ ERRORS: dict[str, Translatable] = {
     "worker_lost": "The worker stopped before it recorded the result. The endpoint may have received the event.",
     "signing_secret_missing": "There is no usable signing secret. Events are never sent unsigned.",
 }
-
-
 NO_DESTINATION = "Not sent: the request had no webhook URL, and no URL was saved."
 DELIVERY_OFF = "Not sent: delivery was turned off when the event happened."
 
