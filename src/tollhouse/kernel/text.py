@@ -84,7 +84,7 @@ def load_text(stored: str) -> Translatable:
 
 def _dump(value: Value) -> object:
     if isinstance(value, Text):
-        return {"template": value.template, "values": {name: _dump(one) for name, one in value.values.items()}}
+        return {"template": value.template, "values": {name: _dump(member) for name, member in value.values.items()}}
     if isinstance(value, Decimal):
         return {"amount": f"{value:f}"}
     return value if isinstance(value, int) else str(value)
@@ -96,4 +96,6 @@ def _load(stored: Any) -> Value:
     members = cast("Mapping[str, Any]", stored)
     if "amount" in members:
         return Decimal(members["amount"])
-    return Text(cast("LiteralString", members["template"]), **{name: _load(one) for name, one in members["values"].items()})
+    return Text(
+        cast("LiteralString", members["template"]), **{name: _load(value) for name, value in members["values"].items()}
+    )
