@@ -103,6 +103,7 @@ async def record_with_posting(
     A posting with other entries than these is a serialization failure, after which the action runs again.
     """
     event_id = new_id()
+    _wake_sender(work, destination_url)
     await work.tx.write(
         store.RECORD_BALANCE,
         event_id,
@@ -112,7 +113,7 @@ async def record_with_posting(
         posting.transaction_id,
         posting.entry_ids,
         pack_value(payload(event_id, env, "balance.updated", BALANCE.number("version"), data, work.now)),
-        *_destination(work, env, destination_url),
+        *_destination(env, destination_url),
         work.services.settings.deprecated_webhooks,
         work.now,
         HELD_FOR,
@@ -132,6 +133,7 @@ async def _insert(
     kind: Literal["request", "test"] = "request",
 ) -> UUID:
     changed_objects.note(source.id)
+    _wake_sender(work, destination_url)
     await work.tx.write(
         store.RECORD,
         event_id,
@@ -142,7 +144,7 @@ async def _insert(
         source.id,
         source.version,
         pack_value(payload(event_id, env, event_type, source.version, data, work.now)),
-        *_destination(work, env, destination_url),
+        *_destination(env, destination_url),
         kind,
         work.services.settings.deprecated_webhooks,
         work.now,
@@ -152,17 +154,21 @@ async def _insert(
     return event_id
 
 
-def _destination(work: Work, env: MerchantEnv, url: str | None) -> tuple[str | None, int | None]:
-    """The address of the request and its key. Wakes the sender when the connection is returned, if the event may be sent."""
-    if url is not None or work.services.settings.deprecated_webhooks:
+def _wake_sender(work: Work, destination_url: str | None) -> None:
+    """Wake the sender when the connection is returned, if the event may have a destination."""
+    if destination_url is not None or work.services.settings.deprecated_webhooks:
         work.tx.on_release = wakeups(work.services.settings.data_dir).send
+
+
+def _destination(env: MerchantEnv, url: str | None) -> tuple[str | None, int | None]:
+    """The address of the request and its key."""
     return url, None if url is None else destination_key(env, url)
 
 
 def payload(
     event_id: UUID, env: MerchantEnv, event_type: EventType, sequence: int, data: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
-    """The payload as it is signed and sent."""
+    """The payload as it is signed and sent. Of its data, `object` comes first."""
     return {
         "id": event_id,
         "type": event_type,
