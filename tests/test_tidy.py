@@ -20,9 +20,7 @@ FLOAT_ALLOWED = {
     "run.py",
     "config.py",
     "outbound.py",
-    "delivery.py",
     "results.py",
-    "schedule.py",
     "worker.py",
     "slice.py",
     "supervisor.py",
@@ -37,7 +35,6 @@ FLOAT_ALLOWED = {
     "passwords.py",
     "database_metrics.py",
     "exporter.py",
-    "process_usage.py",
     "sequence_diagram.py",
 }
 LINES_MAX, FUNCTION_LINES_MAX = 400, 50
