@@ -75,6 +75,10 @@ class NodeSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     block_within_s: Annotated[int, Meta(ge=60, le=7 * 86_400)] = BLOCK_WITHIN_S
     explorer_url: ExplorerUrl | None = None
 
+    def read_node_url(self) -> str | None:
+        """The address of the node as it is now, with user and password; None if none is set. Raises `ValueError`."""
+        return current_secret(self.node_url, self.node_url_file)
+
 
 class EvmSettings(NodeSettings, frozen=True, forbid_unknown_fields=True, kw_only=True, tag_field="kind", tag="evm"):
     """A network of Ethereum's kind.

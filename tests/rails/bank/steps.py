@@ -18,8 +18,8 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.payments.refunds.jobs import submit_refunds
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.bank import accounts_store, actions, imports, payouts, payouts_store, store
-from tollhouse.rails.bank.accounts import net_minor
 from tollhouse.rails.bank.files.batch import Batch
+from tollhouse.rails.bank.files.statement import net_minor
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.model import AccountKey, BookedAccount, Imported, ListedPayout, ListedTransfer
 from tollhouse.rails.batches.model import Decided

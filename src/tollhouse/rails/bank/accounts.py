@@ -33,7 +33,7 @@ from tollhouse.ledger.books.model import (
 from tollhouse.ledger.books.post import post, post_platform
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.bank import accounts_store as store
-from tollhouse.rails.bank.files.statement import EntryHead, Side, Statement
+from tollhouse.rails.bank.files.statement import Side, Statement, net_minor
 from tollhouse.rails.bank.files.transfer import NAME
 from tollhouse.rails.bank.model import AccountKey, BookedAccount, Extension, Outcome
 from tollhouse.rails.bank.store import NewEntry, Placed, Waiting
@@ -145,11 +145,6 @@ def completed(account: BookedAccount, statement: Statement, added: Extension) ->
     days = [account.last_on, *(entry.booked_on for entry in statement.entries)]
     last_on = max([*days, statement.closing_on] if statement.closing_on else days)
     return structs.replace(account, balance_minor=added.after_minor, last_on=last_on)
-
-
-def net_minor(entries: Sequence[EntryHead]) -> int:
-    """What entries add to the balance, negative if they take from it."""
-    return sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in entries)
 
 
 def _in_order(statements: Sequence[Statement], accounts: Mapping[AccountKey, BookedAccount]) -> list[Statement]:

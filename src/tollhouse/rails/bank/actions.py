@@ -129,7 +129,7 @@ async def return_payout(work: Work, part_id: UUID, payout_id: UUID | None, conte
     """Record an unmatched credit as the return of a payout: by default of the one whose ID it has.
 
     The merchant gets the whole payout back; what the banks kept on the way is a fee. If it is more than the method allows,
-    two operators approve it. Raises `OperatorRefusedError`, and `OperatorRefusedError` by the rules of approvals.
+    two operators approve it. Raises `OperatorRefusedError`, also by the rules of approvals.
     """
     waiting = await _hold_waiting(work.tx, part_id)
     if waiting.side != "credit":

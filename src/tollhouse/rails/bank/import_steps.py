@@ -17,9 +17,17 @@ from tollhouse.kernel.rails.provider import Observation
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.bank import accounts, accounts_store, imports_store, payments, payouts, store
-from tollhouse.rails.bank.files import statement as files_statement
 from tollhouse.rails.bank.files.camt import StatementReader
-from tollhouse.rails.bank.files.statement import Entry, Part, ReadEntry, Repeat, Statement, StatusReport
+from tollhouse.rails.bank.files.statement import (
+    Entry,
+    Part,
+    ReadEntry,
+    Repeat,
+    Statement,
+    StatusReport,
+    has_balances,
+    page_groups,
+)
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.bank.files.xml import UnreadableStatementError
 from tollhouse.rails.bank.imports_store import FileImport, QueuedStatement, Step
@@ -146,8 +154,8 @@ async def _needs_confirmation(tx: Tx, statements: Sequence[Statement]) -> bool:
     known = await _known(tx, statements)
     return any(
         entry.identity not in known
-        for numbers in files_statement.pages(statements)
-        if not files_statement.has_balances([statements[number] for number in numbers])
+        for numbers in page_groups(statements)
+        if not has_balances([statements[number] for number in numbers])
         for number in numbers
         for entry in statements[number].entries
     )

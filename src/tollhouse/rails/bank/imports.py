@@ -151,7 +151,7 @@ async def import_file(
 async def confirm(work: Work, import_id: UUID, context: OperatorContext) -> Decided:
     """Approve the import of a file with a statement that has no balances. The worker imports it after the last approval.
 
-    Raises `OperatorRefusedError` if it does not wait for that, and `OperatorRefusedError` by the rules of approvals.
+    Raises `OperatorRefusedError` if it does not wait for that, and by the rules of approvals.
     """
     if not await imports_store.lock_unconfirmed(work.tx, import_id):
         raise OperatorRefusedError("This file does not wait for a confirmation.")

@@ -14,8 +14,7 @@ from tollhouse.rails.bank import accounts_store
 from tollhouse.rails.bank.files.transfer import BankAccount
 from tollhouse.rails.batches.actions import record_decision
 from tollhouse.rails.batches.model import Decided
-from tollhouse.transfers.gate import gate as outgoing_pauses
-from tollhouse.transfers.gate import pauses_store
+from tollhouse.transfers.gate import gate, pauses_store
 from tollhouse.transfers.gate.model import Pause
 
 
@@ -39,7 +38,7 @@ async def resume(
     `is_complete`: the operator states that nothing was exported after the backup, such as when the service was stopped
     before. Then no statement is required. `seen`: the pauses that the operator has seen, if there may be others by now.
     """
-    await outgoing_pauses.pause_if_copied(work.tx, context.at)  # a command may be the first to see the database
+    await gate.pause_if_copied(work.tx, context.at)  # a command may be the first to see the database
     pauses = await pauses_store.lock_open(work.tx)
     if not pauses:
         raise OperatorRefusedError("Payouts are not paused.")

@@ -103,7 +103,7 @@ async def apply_report(work: Work, report: StatusReport, context: OperatorContex
     """End the payouts that the bank has rejected. Returns their number, and that of rejections that have ended nothing.
 
     Nothing is ended that a statement shows as sent, that has ended, or that was rejected as a copy of what the bank has.
-    Raises `OperatorRefusedError` if the file is not ours, and `OperatorRefusedError` for a payout of the operator's own.
+    Raises `OperatorRefusedError` if the file is not ours, and for a payout of the operator's own merchant.
     """
     batch_id = id_in(report.about)
     payouts = {} if batch_id is None else {one.id: one for one in await payouts_store.hold_batch(work.tx, batch_id)}

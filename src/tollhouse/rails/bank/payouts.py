@@ -97,8 +97,8 @@ async def export(
 ) -> Batch:
     """Export prepared payouts, or a selection of them, as a batch for the bank.
 
-    Raises `OperatorRefusedError`, and `OperatorRefusedError` where something that is wanted may not leave. The batch can be
-    written as often as needed, by its id.
+    Raises `OperatorRefusedError`, also where something that is wanted may not leave. The batch can be written as often as
+    needed, by its id.
     """
     if account is None:
         raise OperatorRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")

@@ -38,7 +38,7 @@ async def open_wallet(db: Pool, network: BitcoinNetwork) -> AsyncIterator["Walle
         account = network.account()
     except InvalidKeyError:
         account = None
-    if watching.url_of(network) is None or account is None:
+    if network.settings.read_node_url() is None or account is None:
         raise CannotMeasureError("node_url and xpub are needed by the worker")
     async with watching.open_node(network) as (node, _):
         if await node.is_scanning():

@@ -125,7 +125,7 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
 def accepting(services: Services) -> list[BitcoinNetwork]:
     """The rails that pay out, whose providers accept orders in this process from now on."""
     found = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out and one.settings.xpub is not None]
-    found = [one for one in found if watching.url_of(one) is not None]
+    found = [one for one in found if one.settings.read_node_url() is not None]
     for network in found:
         if network.payouts is None:
             network.payouts = BitcoinPayouts(services.db, network)

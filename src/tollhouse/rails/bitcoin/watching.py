@@ -40,18 +40,12 @@ from tollhouse.rails.bitcoin.network.transfers import (
 from tollhouse.rails.chains import following, store
 from tollhouse.rails.chains.model import HOLDER, BlockId, ChainMismatchError, Cursor, LeaseLostError
 from tollhouse.rails.json_rpc import NodeCallError, NodeError, NodeResponseError
-from tollhouse.rails.settings import current_secret
-
-
-def url_of(network: BitcoinNetwork) -> str | None:
-    """The address of the node, with user and password; None if none is set."""
-    return current_secret(network.settings.node_url, network.settings.node_url_file)
 
 
 @asynccontextmanager
 async def open_node(network: BitcoinNetwork) -> AsyncIterator[tuple[BitcoinNode, ChainState]]:
     """The node with its wallet, if it follows the right chain. Raises `NodeError`."""
-    url = url_of(network)
+    url = network.settings.read_node_url()
     if url is None:
         raise AssertionError("only called for a rail with a node")
     async with BitcoinNode(url, network.settings.wallet) as node:
@@ -222,7 +216,7 @@ async def look(
 
     Raises `LeaseLostError`.
     """
-    url = current_secret(network.settings.node_url, network.settings.node_url_file)
+    url = network.settings.read_node_url()
     if url is None or network.settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}, first_verified
     try:

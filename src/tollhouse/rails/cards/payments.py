@@ -135,7 +135,7 @@ RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES | DISPUTE_TYPES
 
 
 async def apply_event(services: Services, cards: StripeCards, event: ProviderEvent, now: datetime) -> None:
-    """Read what the event is about and apply it. Raises as `payments.synchronize`."""
+    """Read what the event is about and apply it. Raises as `synchronize`."""
     if event.type in PAGE_TYPES:
         await synchronize(services, cards, event.object_id, now)
     elif event.type in INTENT_TYPES:

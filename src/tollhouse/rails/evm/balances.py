@@ -16,7 +16,6 @@ from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.network.node import EvmNode, number_of, read_balances
 from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.network.sending import SentReceipt
-from tollhouse.rails.settings import current_secret
 
 Receipts = dict[str, SentReceipt]
 
@@ -44,7 +43,7 @@ class NetworkReading:
     async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:  # noqa: ARG002 - of all assets
         """The balances after the block of the books. Raises `CannotMeasureError` and `NodeError`."""
         network, books = self._network, self._books
-        url = current_secret(network.settings.node_url, network.settings.node_url_file)
+        url = network.settings.read_node_url()
         if url is None:
             raise CannotMeasureError("node_url is needed by the worker")
         if books is None:

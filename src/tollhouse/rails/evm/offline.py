@@ -17,7 +17,6 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.text import Text
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.batches.actions import ensure_not_paused
-from tollhouse.rails.evm import payouts_store
 from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network import sending
 from tollhouse.rails.evm.network.provider import EvmNetwork
@@ -198,7 +197,7 @@ async def preview(payouts: ChainPayouts, context: OperatorContext) -> Exportable
 
     async def find(tx: Tx) -> list[OutgoingTransfer]:
         await ensure_not_paused(tx)
-        waiting = await payouts_store.list_waiting(tx, network.name, network.mode, PAYOUTS_MAX)
+        waiting = await store.list_waiting(tx, network.name, network.mode, PAYOUTS_MAX)
         return await exports.filter_exportable(tx, waiting, context.reviewer, context.at)
 
     allowed = await payouts.db.transact(find)
@@ -206,7 +205,7 @@ async def preview(payouts: ChainPayouts, context: OperatorContext) -> Exportable
         drafted = await draft(payouts, allowed)
     except (CannotPrepare, NodeError) as error:
         raise OperatorRefusedError(Text("Nothing can be exported now: %(reason)s", reason=str(error))) from None
-    again = await payouts_store.list_unsigned(payouts.db, network.name, network.mode)
+    again = await store.list_unsigned(payouts.db, network.name, network.mode)
     leaving = tuple(one for one in allowed if one.id in drafted.gas)
     return Exportable(drafted, leaving, tuple([one.id for one in again]))
 
@@ -221,7 +220,7 @@ async def export(
 
     async def change(work: Work) -> tuple[OperatorAction, Sequence[SignTransfer]]:
         await ensure_not_paused(work.tx)
-        locked = await payouts_store.lock_waiting(work.tx, [one.id for one in shown.leaving])
+        locked = await store.lock_waiting(work.tx, [one.id for one in shown.leaving])
         leaving = await exports.filter_exportable(work.tx, locked, context.reviewer, context.at)
         requests = await reserve(work.tx, network, shown.drafted, [one.id for one in leaving], work.now)
         if not requests:

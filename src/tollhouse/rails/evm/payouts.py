@@ -40,7 +40,6 @@ from tollhouse.rails.evm.signer.messages import (
     TransferOrder,
 )
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.rails.settings import current_secret
 
 PURPOSES: dict[NetworkTransferKind, Purpose] = {
     "withdrawal": "payout",
@@ -280,7 +279,7 @@ class ChainPayouts:
 def payouts_of(services: Services, network: EvmNetwork) -> ChainPayouts | None:
     """The payouts of a network, which its provider has from now on. None without a signer or a node."""
     settings, current = network.settings, network.payouts
-    node_url = current_secret(settings.node_url, settings.node_url_file)
+    node_url = settings.read_node_url()
     if node_url is None or not network.pays_out:
         return None
     if settings.offline_wallet is not None:

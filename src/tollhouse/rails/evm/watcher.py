@@ -26,7 +26,6 @@ from tollhouse.rails.evm.network.node import EvmNode, final_number, to_minor
 from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.reports import Reporter
 from tollhouse.rails.json_rpc import NodeCallError, NodeError, NodeResponseError
-from tollhouse.rails.settings import current_secret
 
 
 async def credited_units(
@@ -302,7 +301,7 @@ async def look(
     from tollhouse.rails.evm.network.derivation import AddressDeriver  # noqa: PLC0415 - a worker without such a rail needs none
 
     settings = network.settings
-    url = current_secret(settings.node_url, settings.node_url_file)
+    url = settings.read_node_url()
     if url is None or settings.xpub is None:
         return "node_url and xpub are needed by the worker", {}, first_verified
     deriver = AddressDeriver(settings.xpub)

@@ -14,10 +14,9 @@ from tollhouse.accounts.environments import store as projects
 from tollhouse.http.lists import all_rows
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.payments.links import new_link as link_actions
 from tollhouse.payments.links import store as link_store
 from tollhouse.payments.links.model import LinkCreator
-from tollhouse.payments.links.new_link import LinkRequest
+from tollhouse.payments.links.new_link import LinkRequest, open_link
 from tollhouse.payments.refunds import actions as refund_actions
 from tollhouse.payments.refunds.new_refund import NewRefund
 from tollhouse.rails.sandbox import simulator
@@ -81,7 +80,7 @@ async def make(work: Work, env: MerchantEnv) -> None:
 
 
 async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePayment) -> None:
-    opened, _ = await link_actions.open_link(work, env, new, LinkCreator("dashboard"))
+    opened, _ = await open_link(work, env, new, LinkCreator("dashboard"))
     link = await link_store.lock(work.tx, env, opened.id)
     transaction_id = await simulator.attempt(work.tx, link, work.now, work.services.catalogue)
     simulated = Simulated(work, env, transaction_id)

@@ -14,9 +14,9 @@ from tollhouse.kernel.bank_codes import PostalAddress, parse_bic, read_address
 from tollhouse.kernel.clock import parse_time
 from tollhouse.kernel.money import parse_amount
 from tollhouse.kernel.text import Text, as_text
-from tollhouse.rails.bank.files import statement as files_statement
 from tollhouse.rails.bank.files.batch import ADDRESS_ELEMENTS
 from tollhouse.rails.bank.files.statement import (
+    REPORT_PATH,
     Entry,
     EntryHead,
     ImportKind,
@@ -26,6 +26,9 @@ from tollhouse.rails.bank.files.statement import (
     Side,
     Statement,
     StatusReport,
+    is_report,
+    read_report,
+    resolve_repeats,
 )
 from tollhouse.rails.bank.files.xml import Node, Taker, UnreadableStatementError, XmlReader
 
@@ -81,7 +84,7 @@ class StatementReader:
         """Entries that were read and are no entries of their own; known when the last piece was read."""
         self.kind: ImportKind = "statement"
         self.report: StatusReport | None = None
-        takers: dict[tuple[str, ...], Taker] = {files_statement.PATH: self._take_report}
+        takers: dict[tuple[str, ...], Taker] = {REPORT_PATH: self._take_report}
         for path in (("BkToCstmrStmt", "Stmt"), ("BkToCstmrDbtCdtNtfctn", "Ntfctn")):
             takers |= {path: self._take_statement, (*path, "Ntry"): self._take_entry}
         self._xml = XmlReader(self._begin, takers)
@@ -97,13 +100,13 @@ class StatementReader:
         self._xml.close()
         if not self.statements and self.report is None:
             raise UnreadableStatementError("The file contains no statement.")
-        self.statements, self.dropped = files_statement.resolve(self.statements, self._repeats)
+        self.statements, self.dropped = resolve_repeats(self.statements, self._repeats)
         return self.statements
 
     def _begin(self, space: str) -> None:
         if space in NOTIFICATIONS:
             self.kind = "notification"
-        elif files_statement.is_report(space):
+        elif is_report(space):
             self.kind = "report"
         elif space not in STATEMENTS:
             raise UnreadableStatementError(
@@ -114,7 +117,7 @@ class StatementReader:
     def _take_report(self, node: Node, _: list[Node]) -> None:
         if self.report is not None or self.kind != "report":
             raise UnreadableStatementError("The file has more than one message.")
-        self.report = files_statement.read_report(node)
+        self.report = read_report(node)
 
     def _take_entry(self, node: Node, around: list[Node]) -> None:
         if self.kind == "report":

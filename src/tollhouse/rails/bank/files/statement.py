@@ -101,7 +101,7 @@ class Repeat(NamedTuple):
     undoes: bool
 
 
-def resolve(statements: Sequence[Statement], found: Sequence[Repeat]) -> tuple[list[Statement], list[Repeat]]:
+def resolve_repeats(statements: Sequence[Statement], found: Sequence[Repeat]) -> tuple[list[Statement], list[Repeat]]:
     """The statements without the repeats that are no entries of their own, and these.
 
     Raises `UnreadableStatementError` if a statement does not add up either way.
@@ -110,7 +110,7 @@ def resolve(statements: Sequence[Statement], found: Sequence[Repeat]) -> tuple[l
     for one in found:
         by_statement[one.statement].append(one)
     resolved, dropped = list(statements), list[Repeat]()
-    for numbers in pages(statements):
+    for numbers in page_groups(statements):
         here = [one for number in numbers for one in by_statement[number]]
         if _are_proven([statements[number] for number in numbers], here):
             continue
@@ -122,7 +122,7 @@ def resolve(statements: Sequence[Statement], found: Sequence[Repeat]) -> tuple[l
     return resolved, dropped
 
 
-def pages(statements: Sequence[Statement]) -> Iterator[list[int]]:
+def page_groups(statements: Sequence[Statement]) -> Iterator[list[int]]:
     """The numbers of the statements of a file, each with those of its further pages."""
     group = list[int]()
     for number, statement in enumerate(statements):
@@ -150,8 +150,8 @@ def _are_proven(group: Sequence[Statement], found: Sequence[Repeat]) -> bool:
     opening, closing = group[0].opening_minor, group[-1].closing_minor
     if opening is None or closing is None:
         return False
-    whole = opening + sum(_net(page.entries) for page in group)
-    if whole - _net([one.head for one in found]) == closing:
+    whole = opening + sum(net_minor(page.entries) for page in group)
+    if whole - net_minor([one.head for one in found]) == closing:
         return False
     if whole == closing:
         return True
@@ -163,13 +163,14 @@ def _are_proven(group: Sequence[Statement], found: Sequence[Repeat]) -> bool:
     )
 
 
-def _net(entries: Sequence[EntryHead]) -> int:
+def net_minor(entries: Sequence[EntryHead]) -> int:
+    """What entries add to the balance, negative if they take from it."""
     return sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in entries)
 
 
-NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001."
-VERSIONS = ("03", "10")
-PATH = ("CstmrPmtStsRpt",)
+REPORT_NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001."
+REPORT_VERSIONS = ("03", "10")
+REPORT_PATH = ("CstmrPmtStsRpt",)
 REPORTS_ON = "pain.001"
 REJECTED = "RJCT"
 DUPLICATE = frozenset({"AM05", "DU01", "DU02", "DU03", "DU04", "DU05", "DUPL"})
@@ -215,7 +216,7 @@ class StatusReport(Struct, frozen=True):
 
 def is_report(space: str) -> bool:
     """Whether this is the namespace of a report."""
-    return space in {NAMESPACE + version for version in VERSIONS}
+    return space in {REPORT_NAMESPACE + version for version in REPORT_VERSIONS}
 
 
 def read_report(node: Node) -> StatusReport:

@@ -218,4 +218,4 @@ async def final_above(node: EvmNode, receipt: SentReceipt, finality: Literal["fi
 
 
 def _says(error: NodeCallError, words: Sequence[str]) -> bool:
-    return any(address_word in error.message.lower() for address_word in words)
+    return any(word in error.message.lower() for word in words)
