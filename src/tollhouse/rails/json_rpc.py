@@ -20,16 +20,6 @@ if TYPE_CHECKING:
     import aiohttp
 
 
-async def read_bounded(response: "aiohttp.ClientResponse", bytes_max: int) -> bytes | None:
-    """The body; None if it is larger, of which no more is read."""
-    raw = bytearray()
-    async for chunk in response.content.iter_any():
-        raw += chunk
-        if len(raw) > bytes_max:
-            return None
-    return bytes(raw)
-
-
 T = TypeVar("T")
 RESPONSE_BYTES_MAX = 32 * 1024 * 1024
 BATCH_CALLS_MAX = 100
@@ -40,6 +30,16 @@ MESSAGE_CHARS_MAX = 200
 OK = 200
 FIRST_ID_MAX = 2**48
 """Each client begins with a random id, so that no answer to a request of another one is taken for its own."""
+
+
+async def read_bounded(response: "aiohttp.ClientResponse", bytes_max: int) -> bytes | None:
+    """The body; None if it is larger, of which no more is read."""
+    raw = bytearray()
+    async for chunk in response.content.iter_any():
+        raw += chunk
+        if len(raw) > bytes_max:
+            return None
+    return bytes(raw)
 
 
 class NodeError(Exception):

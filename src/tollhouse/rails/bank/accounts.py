@@ -38,6 +38,20 @@ from tollhouse.rails.bank.files.transfer import NAME
 from tollhouse.rails.bank.model import AccountKey, BookedAccount, Extension, Outcome
 from tollhouse.rails.bank.store import NewEntry, Placed, Waiting
 
+ENTRY, TRANSFER, STATEMENT = "bank_entry", "bank_transfer", "bank_statement"
+IN_TRANSIT, UNMATCHED, DISMISSED, OPENING = rail(NAME), unmatched(NAME), equity("dismissed"), equity("bank_opening")
+FEE, DIFFERENCE = expense("bank_fee"), expense("bank_difference")
+DECISIONS: dict[Outcome, tuple[BankPosting, Account]] = {
+    "payment": ("bank_assignment", IN_TRANSIT),
+    "payment_return": ("bank_assignment", IN_TRANSIT),
+    "payout": ("bank_assignment", IN_TRANSIT),
+    "payout_return": ("bank_assignment", IN_TRANSIT),
+    "dismissed": ("bank_dismissal", DISMISSED),
+    "fee": ("bank_fee", FEE),
+    "written_off": ("bank_write_off", DIFFERENCE),
+}
+"""How a decision on a transfer is posted, and where its money goes."""
+
 
 def key_of(statement: Statement) -> AccountKey | None:
     """The account of a statement; None if it states no currency and so no amount."""
@@ -188,21 +202,6 @@ def _missing_before(account: BookedAccount, statement: Statement, day: date, cat
             day=day,
         )
     )
-
-
-ENTRY, TRANSFER, STATEMENT = "bank_entry", "bank_transfer", "bank_statement"
-IN_TRANSIT, UNMATCHED, DISMISSED, OPENING = rail(NAME), unmatched(NAME), equity("dismissed"), equity("bank_opening")
-FEE, DIFFERENCE = expense("bank_fee"), expense("bank_difference")
-DECISIONS: dict[Outcome, tuple[BankPosting, Account]] = {
-    "payment": ("bank_assignment", IN_TRANSIT),
-    "payment_return": ("bank_assignment", IN_TRANSIT),
-    "payout": ("bank_assignment", IN_TRANSIT),
-    "payout_return": ("bank_assignment", IN_TRANSIT),
-    "dismissed": ("bank_dismissal", DISMISSED),
-    "fee": ("bank_fee", FEE),
-    "written_off": ("bank_write_off", DIFFERENCE),
-}
-"""How a decision on a transfer is posted, and where its money goes."""
 
 
 async def post_entries(work: Work, new: Sequence[NewEntry], iban: str) -> None:

@@ -27,6 +27,43 @@ UPDATE = """
 KNOWN = "SELECT identity FROM bank_entries WHERE identity = ANY ($1::bytea[])"
 KNOWN_REVERSALS = "SELECT identity FROM bank_entries WHERE identity = ANY ($1::bytea[]) AND is_reversal"
 STATEMENT_NAME = "SELECT statement_id FROM bank_statements WHERE id = $1"
+# The newest statement that was imported since $2, by the day of its closing balance.
+NEWEST_CLOSING = """
+    SELECT closing_on, closing_minor FROM bank_statements
+    WHERE iban = $1 AND imported_at >= $2 AND closing_on IS NOT NULL ORDER BY closing_on DESC, id DESC LIMIT 1
+"""
+# The last one that ended before the day $2: the balance from which the entries since then are counted.
+BASE_CLOSING = """
+    SELECT coalesce(closing_on, last_on) AS closing_on, closing_minor FROM bank_statements
+    WHERE iban = $1 AND coalesce(closing_on, last_on) < $2 AND closing_minor IS NOT NULL
+    ORDER BY coalesce(closing_on, last_on) DESC, id DESC LIMIT 1
+"""
+MOVED = """
+    SELECT coalesce(sum(CASE e.side WHEN 'credit' THEN e.amount_minor ELSE -e.amount_minor END), 0)::bigint
+    FROM bank_entries e JOIN bank_statements s ON s.id = e.first_statement_id
+    WHERE s.iban = $1 AND e.booked_on > $2 AND e.booked_on <= $3
+"""
+UNDECIDED_DEBITS = """
+    SELECT count(*) FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
+    WHERE p.outcome = 'unmatched' AND e.booked_on >= $1
+"""
+ACCOUNTS = """
+    SELECT b.iban, b.currency, s.id AS statement_id, s.statement_id AS statement_name, b.last_on,
+           coalesce(s.closing_minor, b.balance_minor) AS stated_minor, b.importing_id IS NOT NULL AS is_importing
+    FROM bank_accounts b LEFT JOIN bank_statements s ON s.id = b.last_statement_id
+    ORDER BY b.iban, b.currency
+"""
+UNMATCHED = """
+    SELECT e.currency, count(*) AS count,
+           sum(CASE e.side WHEN 'credit' THEN p.amount_minor ELSE -p.amount_minor END)::text AS amount
+    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+    WHERE p.outcome = 'unmatched' GROUP BY e.currency
+"""
+# The condition is that of an index: there are few such payouts, however many there have been.
+PAYOUTS = """
+    SELECT currency, status, count(*) AS count, sum(amount_minor)::text AS amount FROM bank_payouts
+    WHERE debited_at IS NULL AND status IN ('exported', 'returned') GROUP BY currency, status
+"""
 
 
 async def insert(tx: Tx, new: BookedAccount) -> bool:
@@ -70,28 +107,6 @@ async def known_entries(tx: Tx, entries: Sequence[EntryHead]) -> set[bytes]:
 async def statement_name(tx: Tx, statement_id: UUID) -> str:
     """The bank's id of a statement."""
     return await tx.fetchval(STATEMENT_NAME, statement_id)
-
-
-# The newest statement that was imported since $2, by the day of its closing balance.
-NEWEST_CLOSING = """
-    SELECT closing_on, closing_minor FROM bank_statements
-    WHERE iban = $1 AND imported_at >= $2 AND closing_on IS NOT NULL ORDER BY closing_on DESC, id DESC LIMIT 1
-"""
-# The last one that ended before the day $2: the balance from which the entries since then are counted.
-BASE_CLOSING = """
-    SELECT coalesce(closing_on, last_on) AS closing_on, closing_minor FROM bank_statements
-    WHERE iban = $1 AND coalesce(closing_on, last_on) < $2 AND closing_minor IS NOT NULL
-    ORDER BY coalesce(closing_on, last_on) DESC, id DESC LIMIT 1
-"""
-MOVED = """
-    SELECT coalesce(sum(CASE e.side WHEN 'credit' THEN e.amount_minor ELSE -e.amount_minor END), 0)::bigint
-    FROM bank_entries e JOIN bank_statements s ON s.id = e.first_statement_id
-    WHERE s.iban = $1 AND e.booked_on > $2 AND e.booked_on <= $3
-"""
-UNDECIDED_DEBITS = """
-    SELECT count(*) FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id AND e.side = 'debit'
-    WHERE p.outcome = 'unmatched' AND e.booked_on >= $1
-"""
 
 
 class Closing(Struct, frozen=True):
@@ -200,25 +215,6 @@ class Reconciliation(Struct, frozen=True):
         return any(one.is_wrong for one in (*self.accounts, *self.parts)) or self.merchants_minor != self.bank_minor + sum(
             one.amount_minor for one in self.parts
         )
-
-
-ACCOUNTS = """
-    SELECT b.iban, b.currency, s.id AS statement_id, s.statement_id AS statement_name, b.last_on,
-           coalesce(s.closing_minor, b.balance_minor) AS stated_minor, b.importing_id IS NOT NULL AS is_importing
-    FROM bank_accounts b LEFT JOIN bank_statements s ON s.id = b.last_statement_id
-    ORDER BY b.iban, b.currency
-"""
-UNMATCHED = """
-    SELECT e.currency, count(*) AS count,
-           sum(CASE e.side WHEN 'credit' THEN p.amount_minor ELSE -p.amount_minor END)::text AS amount
-    FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
-    WHERE p.outcome = 'unmatched' GROUP BY e.currency
-"""
-# The condition is that of an index: there are few such payouts, however many there have been.
-PAYOUTS = """
-    SELECT currency, status, count(*) AS count, sum(amount_minor)::text AS amount FROM bank_payouts
-    WHERE debited_at IS NULL AND status IN ('exported', 'returned') GROUP BY currency, status
-"""
 
 
 async def list_stated(tx: Tx) -> list[StatedAccount]:

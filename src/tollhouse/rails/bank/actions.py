@@ -41,6 +41,18 @@ DECISIONS: Mapping[Outcome, Action] = {
 }
 REOPENED: frozenset[Outcome] = frozenset({"dismissed", "fee", "written_off", "provider_payout"})
 """What concerns no merchant can be decided again."""
+SUGGESTIONS_MAX = 5
+MENTION_CHARS_MIN = 4
+WRITTEN_MAX = 3
+DIGITS = "0123456789"
+SIZE = REFERENCE_DIGITS + 2
+WRITTEN = re.compile(rf"RF([0-9]{{{SIZE - 1},{SIZE + 1}}})|(?<![0-9])([0-9]{{{SIZE - 1},{SIZE + 1}}})(?![0-9])")
+"""After `RF`, other digits may follow; without, the digits stand alone."""
+NEAR = "The reference differs by one character."
+PAYER = "The same account or name has paid this merchant before."
+AMOUNT = "The amount is the same."
+MENTIONED = "The remittance information names the payment."
+WEIGHTS = {NEAR: 8, PAYER: 4, MENTIONED: 3, AMOUNT: 2}
 
 
 async def assign(work: Work, part_id: UUID, reference: str, context: OperatorContext) -> Decided:
@@ -218,20 +230,6 @@ async def _decide(
     return await record_decision(
         work, context, DECISIONS[placed.outcome], part_id, placed.outcome, env, history_of=history_of
     )
-
-
-SUGGESTIONS_MAX = 5
-MENTION_CHARS_MIN = 4
-WRITTEN_MAX = 3
-DIGITS = "0123456789"
-SIZE = REFERENCE_DIGITS + 2
-WRITTEN = re.compile(rf"RF([0-9]{{{SIZE - 1},{SIZE + 1}}})|(?<![0-9])([0-9]{{{SIZE - 1},{SIZE + 1}}})(?![0-9])")
-"""After `RF`, other digits may follow; without, the digits stand alone."""
-NEAR = "The reference differs by one character."
-PAYER = "The same account or name has paid this merchant before."
-AMOUNT = "The amount is the same."
-MENTIONED = "The remittance information names the payment."
-WEIGHTS = {NEAR: 8, PAYER: 4, MENTIONED: 3, AMOUNT: 2}
 
 
 class Suggestion(Struct, frozen=True, kw_only=True):

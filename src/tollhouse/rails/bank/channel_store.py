@@ -10,6 +10,41 @@ from tollhouse.kernel.clock import Timestamp, stamp_or_none
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.settings.config import Settings
 
+INSERT = "INSERT INTO bank_sendings (batch_id, next_try_at) VALUES ($1, $2)"
+LEASE = """
+    UPDATE bank_sendings SET tries = tries + 1, leased_until = $1::timestamptz + $2::interval,
+        next_try_at = $1::timestamptz + $2::interval
+    WHERE batch_id = (SELECT batch_id FROM bank_sendings WHERE next_try_at <= $1 AND NOT payouts_are_paused()
+                      ORDER BY next_try_at LIMIT 1
+                      FOR NO KEY UPDATE SKIP LOCKED)
+    RETURNING batch_id, tries
+"""
+SENT = """
+    UPDATE bank_sendings SET sent_at = $2, next_try_at = NULL, leased_until = NULL, error = NULL
+    WHERE batch_id = $1 AND sent_at IS NULL
+"""
+FAILED = """
+    UPDATE bank_sendings SET leased_until = NULL, error = $3, next_try_at = $4
+    WHERE batch_id = $1 AND tries = $2 AND sent_at IS NULL
+"""
+# Against a worker that begins to send it now.
+LOCK_SENDING = """
+    SELECT leased_until > $2 AS is_being_sent FROM bank_sendings WHERE batch_id = $1 FOR NO KEY UPDATE
+"""
+FIND = "SELECT tries, next_try_at, error, sent_at FROM bank_sendings WHERE batch_id = $1"
+# One that a statement shows, even in part: the bank has the file.
+IS_AT_BANK = "SELECT EXISTS (SELECT FROM bank_payouts WHERE batch_id = $1 AND debited_at IS NOT NULL) AS is_at_bank"
+LEASE_FETCH = """
+    UPDATE bank_fetches SET leased_until = $1::timestamptz + $2::interval
+    WHERE next_at <= $1 AND (leased_until IS NULL OR leased_until <= $1) RETURNING true
+"""
+FETCHED = """
+    UPDATE bank_fetches SET leased_until = NULL, next_at = $2, error = $3,
+        failed_since = CASE WHEN $3::text IS NOT NULL THEN coalesce(failed_since, $1) END,
+        fetched_at = CASE WHEN $3::text IS NULL THEN $1 ELSE fetched_at END
+"""
+FETCHES = "SELECT fetched_at, error, failed_since FROM bank_fetches"
+
 
 class Channel(Struct, frozen=True):
     """The folders, and the program that fetches and sends. Without any, operators carry the files."""
@@ -51,42 +86,6 @@ class Fetches(Struct, frozen=True):
 def channel_of(settings: Settings) -> Channel:
     """The channel that these settings describe."""
     return Channel(settings.bank_inbox, settings.bank_outbox, settings.bank_program)
-
-
-INSERT = "INSERT INTO bank_sendings (batch_id, next_try_at) VALUES ($1, $2)"
-LEASE = """
-    UPDATE bank_sendings SET tries = tries + 1, leased_until = $1::timestamptz + $2::interval,
-        next_try_at = $1::timestamptz + $2::interval
-    WHERE batch_id = (SELECT batch_id FROM bank_sendings WHERE next_try_at <= $1 AND NOT payouts_are_paused()
-                      ORDER BY next_try_at LIMIT 1
-                      FOR NO KEY UPDATE SKIP LOCKED)
-    RETURNING batch_id, tries
-"""
-SENT = """
-    UPDATE bank_sendings SET sent_at = $2, next_try_at = NULL, leased_until = NULL, error = NULL
-    WHERE batch_id = $1 AND sent_at IS NULL
-"""
-FAILED = """
-    UPDATE bank_sendings SET leased_until = NULL, error = $3, next_try_at = $4
-    WHERE batch_id = $1 AND tries = $2 AND sent_at IS NULL
-"""
-# Against a worker that begins to send it now.
-LOCK_SENDING = """
-    SELECT leased_until > $2 AS is_being_sent FROM bank_sendings WHERE batch_id = $1 FOR NO KEY UPDATE
-"""
-FIND = "SELECT tries, next_try_at, error, sent_at FROM bank_sendings WHERE batch_id = $1"
-# One that a statement shows, even in part: the bank has the file.
-IS_AT_BANK = "SELECT EXISTS (SELECT FROM bank_payouts WHERE batch_id = $1 AND debited_at IS NOT NULL) AS is_at_bank"
-LEASE_FETCH = """
-    UPDATE bank_fetches SET leased_until = $1::timestamptz + $2::interval
-    WHERE next_at <= $1 AND (leased_until IS NULL OR leased_until <= $1) RETURNING true
-"""
-FETCHED = """
-    UPDATE bank_fetches SET leased_until = NULL, next_at = $2, error = $3,
-        failed_since = CASE WHEN $3::text IS NOT NULL THEN coalesce(failed_since, $1) END,
-        fetched_at = CASE WHEN $3::text IS NULL THEN $1 ELSE fetched_at END
-"""
-FETCHES = "SELECT fetched_at, error, failed_since FROM bank_fetches"
 
 
 async def insert(tx: Tx, batch_id: UUID, now: datetime) -> None:

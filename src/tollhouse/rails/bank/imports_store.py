@@ -148,6 +148,35 @@ UNCONFIRMED = f"SELECT {IMPORT.columns} FROM bank_imports WHERE status = 'unconf
 DELETE_PIECES = "DELETE FROM bank_import_pieces WHERE import_id = $1"
 DELETE_STATEMENTS = "DELETE FROM bank_import_statements WHERE import_id = $1"
 DELETE_ENTRIES = "DELETE FROM bank_import_entries WHERE import_id = $1"
+ANNOUNCE = """
+    INSERT INTO bank_announcements (identity, nth, iban, side, currency, amount_minor, booked_on, other_name, other_iban,
+                                    words, announced_at)
+    SELECT identity, nth, $1, side, currency, amount_minor, booked_on, other_name, other_iban, words, $2
+    FROM unnest($3::bytea[], $4::int[], $5::text[], $6::text[], $7::bigint[], $8::date[], $9::text[], $10::text[],
+                $11::text[])
+        AS new (identity, nth, side, currency, amount_minor, booked_on, other_name, other_iban, words)
+    ON CONFLICT (identity, nth) DO NOTHING
+"""
+# Those that are on no statement yet.
+ANNOUNCED = """
+    SELECT a.side, a.currency, a.amount_minor, a.booked_on, a.other_name, a.other_iban, a.words, a.announced_at
+    FROM bank_announcements a
+    WHERE a.announced_at >= $1 AND NOT EXISTS (SELECT FROM bank_entries e WHERE e.identity = a.identity)
+    ORDER BY a.announced_at DESC, a.identity, a.nth LIMIT $2
+"""
+DELETE_OLD_ANNOUNCEMENTS = """
+    DELETE FROM bank_announcements WHERE (identity, nth) IN (
+        SELECT identity, nth FROM bank_announcements WHERE announced_at <= $1 ORDER BY announced_at LIMIT $2
+        FOR UPDATE SKIP LOCKED)
+"""
+INSERT_REPORT = """
+    INSERT INTO bank_reports (id, batch_id, message_id, status, rejected, unchanged, reason, imported_by, imported_at)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+"""
+REPORTS = """
+    SELECT message_id, status, rejected, unchanged, reason, imported_by, imported_at
+    FROM bank_reports WHERE batch_id = $1 ORDER BY id DESC LIMIT $2
+"""
 
 
 class QueuedStatement(Struct, frozen=True):
@@ -292,37 +321,6 @@ async def lock_unconfirmed(tx: Tx, import_id: UUID) -> bool:
 async def confirm(tx: Tx, import_id: UUID, now: datetime) -> None:
     """Have a confirmed file imported."""
     await tx.execute(CONFIRM, import_id, now)
-
-
-ANNOUNCE = """
-    INSERT INTO bank_announcements (identity, nth, iban, side, currency, amount_minor, booked_on, other_name, other_iban,
-                                    words, announced_at)
-    SELECT identity, nth, $1, side, currency, amount_minor, booked_on, other_name, other_iban, words, $2
-    FROM unnest($3::bytea[], $4::int[], $5::text[], $6::text[], $7::bigint[], $8::date[], $9::text[], $10::text[],
-                $11::text[])
-        AS new (identity, nth, side, currency, amount_minor, booked_on, other_name, other_iban, words)
-    ON CONFLICT (identity, nth) DO NOTHING
-"""
-# Those that are on no statement yet.
-ANNOUNCED = """
-    SELECT a.side, a.currency, a.amount_minor, a.booked_on, a.other_name, a.other_iban, a.words, a.announced_at
-    FROM bank_announcements a
-    WHERE a.announced_at >= $1 AND NOT EXISTS (SELECT FROM bank_entries e WHERE e.identity = a.identity)
-    ORDER BY a.announced_at DESC, a.identity, a.nth LIMIT $2
-"""
-DELETE_OLD_ANNOUNCEMENTS = """
-    DELETE FROM bank_announcements WHERE (identity, nth) IN (
-        SELECT identity, nth FROM bank_announcements WHERE announced_at <= $1 ORDER BY announced_at LIMIT $2
-        FOR UPDATE SKIP LOCKED)
-"""
-INSERT_REPORT = """
-    INSERT INTO bank_reports (id, batch_id, message_id, status, rejected, unchanged, reason, imported_by, imported_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9)
-"""
-REPORTS = """
-    SELECT message_id, status, rejected, unchanged, reason, imported_by, imported_at
-    FROM bank_reports WHERE batch_id = $1 ORDER BY id DESC LIMIT $2
-"""
 
 
 async def announce(tx: Tx, iban: str, entries: Sequence[Entry], now: datetime) -> int:

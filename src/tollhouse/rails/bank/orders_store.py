@@ -22,6 +22,26 @@ REFUNDS = """
     WHERE r.rail = $1 AND r.mode = 'live' AND r.currency = $2 AND r.status = 'pending' AND r.provider_reference IS NOT NULL
     ORDER BY r.created_at
 """
+# Across merchants: they leave in one file. Each was approved before it was submitted to the rail.
+WITHDRAWALS = """
+    SELECT w.id, w.merchant_id, w.currency, w.receive_minor, o.receiver, o.receiver_name, w.provider_fields
+    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id AND o.released_at IS NOT NULL
+    WHERE w.rail = $1 AND w.mode = 'live' AND w.currency = $2 AND w.status = 'processing' AND w.submission = 'accepted'
+    ORDER BY w.created_at
+"""
+# One that failed came back to the balance at the provider, by a balance transaction of the same payout.
+PROVIDER_PAYOUTS = """
+    SELECT b.id, b.rail, b.source, b.created_at FROM provider_balance_transactions b
+    WHERE b.kind = 'payout' AND b.mode = 'live' AND b.settled_at IS NOT NULL
+      AND (b.currency, b.amount_minor) = ($1, -$2::bigint)
+      AND b.source IS NOT NULL AND ($3::text IS NULL OR b.source = $3)
+      AND NOT EXISTS (SELECT FROM bank_entry_parts p WHERE p.provider_payout_id = b.id)
+      AND NOT EXISTS (SELECT FROM provider_balance_transactions r
+                      WHERE r.kind = 'payout' AND (r.currency, r.amount_minor) = (b.currency, -b.amount_minor)
+                        AND (r.rail, r.mode, r.source) = (b.rail, b.mode, b.source))
+    ORDER BY b.created_at, b.id LIMIT 5
+"""
+LOCK_PROVIDER_PAYOUT = "SELECT id FROM provider_balance_transactions WHERE id = $1 FOR NO KEY UPDATE"
 
 
 async def list_refunds(tx: Tx) -> list[Payout]:
@@ -40,15 +60,6 @@ async def list_refunds(tx: Tx) -> list[Payout]:
         )
         for row in await tx.fetch(REFUNDS, NAME, CURRENCY)
     ]
-
-
-# Across merchants: they leave in one file. Each was approved before it was submitted to the rail.
-WITHDRAWALS = """
-    SELECT w.id, w.merchant_id, w.currency, w.receive_minor, o.receiver, o.receiver_name, w.provider_fields
-    FROM withdrawals w JOIN outgoing_transfers o ON o.id = w.id AND o.released_at IS NOT NULL
-    WHERE w.rail = $1 AND w.mode = 'live' AND w.currency = $2 AND w.status = 'processing' AND w.submission = 'accepted'
-    ORDER BY w.created_at
-"""
 
 
 async def list_withdrawals(tx: Tx) -> list[Payout]:
@@ -71,21 +82,6 @@ def _withdrawal(row: Row) -> Payout:
         receiver_address=read_address(fields.get("address")),
         words=reference if isinstance(reference, str) and reference else f"Withdrawal {row['id']}",
     )
-
-
-# One that failed came back to the balance at the provider, by a balance transaction of the same payout.
-PROVIDER_PAYOUTS = """
-    SELECT b.id, b.rail, b.source, b.created_at FROM provider_balance_transactions b
-    WHERE b.kind = 'payout' AND b.mode = 'live' AND b.settled_at IS NOT NULL
-      AND (b.currency, b.amount_minor) = ($1, -$2::bigint)
-      AND b.source IS NOT NULL AND ($3::text IS NULL OR b.source = $3)
-      AND NOT EXISTS (SELECT FROM bank_entry_parts p WHERE p.provider_payout_id = b.id)
-      AND NOT EXISTS (SELECT FROM provider_balance_transactions r
-                      WHERE r.kind = 'payout' AND (r.currency, r.amount_minor) = (b.currency, -b.amount_minor)
-                        AND (r.rail, r.mode, r.source) = (b.rail, b.mode, b.source))
-    ORDER BY b.created_at, b.id LIMIT 5
-"""
-LOCK_PROVIDER_PAYOUT = "SELECT id FROM provider_balance_transactions WHERE id = $1 FOR NO KEY UPDATE"
 
 
 class ProviderPayout(Struct, frozen=True):

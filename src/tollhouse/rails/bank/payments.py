@@ -26,6 +26,8 @@ from tollhouse.rails.batches.actions import decline
 from tollhouse.transfers.gate import adjustments
 from tollhouse.transfers.orders.errors import InvalidState
 
+TAKEN_BACK = "bank_reversal"
+
 
 def observe_transfer(
     reference: str, transfer: Part | Waiting, *, identity: bytes, nth: int, currency: str, booked_on: date
@@ -44,9 +46,6 @@ def observe_transfer(
         sent_at=transfer.sent_at,
         arrived_at=midnight(booked_on, UTC),
     )
-
-
-TAKEN_BACK = "bank_reversal"
 
 
 async def owner(tx: Tx, reference: str) -> MerchantId | None:

@@ -43,6 +43,59 @@ SUMS = f"""
     {MATCHING} GROUP BY e.currency ORDER BY e.currency
 """
 SORTED: Mapping[TransferSort, str] = {"oldest": OLDEST, "newest": NEWEST, "largest": LARGEST}
+FIND = """
+    WITH payer AS MATERIALIZED (
+        (SELECT merchant_id FROM rail_observations WHERE mode = 'live' AND payer_account = $5 LIMIT 100)
+        UNION
+        (SELECT merchant_id FROM rail_observations WHERE mode = 'live' AND lower(payer_name) = lower($6) LIMIT 100)
+    ), found AS MATERIALIZED (
+        (SELECT id FROM transactions WHERE rail = $1 AND mode = 'live' AND rail_reference = ANY($4))
+        UNION
+        (SELECT id FROM transactions
+         WHERE rail = $1 AND mode = 'live' AND currency = $2 AND amount_minor = $3 AND status IN ('pending', 'expired')
+         ORDER BY created_at DESC LIMIT 50)
+    )
+    SELECT t.id, m.business_name, l.display_name, l.external_id, t.currency, t.amount_minor, t.status, t.created_at,
+           t.rail_reference AS reference, t.rail_reference = ANY($4) AS is_near,
+           t.merchant_id IN (SELECT merchant_id FROM payer) AS has_payer_before
+    FROM found f
+    CROSS JOIN LATERAL (SELECT * FROM transactions WHERE id = f.id) t
+    JOIN payment_links l ON l.id = t.payment_link_id JOIN merchants m ON m.id = t.merchant_id
+"""
+STATEMENT_COLUMNS = """
+           s.id, s.statement_id, s.iban, s.first_on, s.last_on, s.entries, seen.new_entries, seen.unmatched, s.imported_by,
+           s.imported_at
+"""
+SEEN = """
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE p.nth = 0) AS new_entries,
+               count(*) FILTER (WHERE p.outcome = 'unmatched') AS unmatched
+        FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id WHERE e.first_statement_id = s.id
+    ) seen
+"""
+STATEMENTS = f"""
+    SELECT {STATEMENT_COLUMNS}
+    FROM (SELECT id, statement_id, iban, first_on, last_on, entries, imported_by, imported_at
+          FROM bank_statements ORDER BY imported_at DESC, id DESC LIMIT $1 OFFSET $2) s
+    {SEEN} ORDER BY s.imported_at DESC, s.id DESC
+"""
+STATEMENT = f"""
+    SELECT {STATEMENT_COLUMNS}, s.currency, s.opening_minor, s.closing_minor FROM bank_statements s {SEEN} WHERE s.id = $1
+"""
+TRANSFER_COLUMNS = """
+           p.id, e.first_statement_id AS statement_id, e.booked_on, e.side, e.currency, e.bank_reference, e.batch_reference,
+           e.is_reversal OR p.return_reason IS NOT NULL AS is_return,
+           p.amount_minor, p.other_name, p.other_iban, p.words, p.end_to_end_id, p.return_reason, p.outcome, p.reference,
+           p.payout_id, p.because AS reason, p.decided_by, p.decided_because AS decided_reason, p.decided_at
+"""
+TRANSFERS_OF_STATEMENT = f"""
+    SELECT {TRANSFER_COLUMNS} FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id
+    WHERE e.first_statement_id = $1 ORDER BY e.id, p.nth LIMIT $2 OFFSET $3
+"""
+TRANSFER = f"""
+    SELECT {TRANSFER_COLUMNS} FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
+    WHERE p.id = $1
+"""
 
 
 class TransferFilter(Struct, frozen=True):
@@ -115,27 +168,6 @@ async def sum_transfers(db: Pool, catalogue: Catalogue, matching: TransferFilter
     ]
 
 
-FIND = """
-    WITH payer AS MATERIALIZED (
-        (SELECT merchant_id FROM rail_observations WHERE mode = 'live' AND payer_account = $5 LIMIT 100)
-        UNION
-        (SELECT merchant_id FROM rail_observations WHERE mode = 'live' AND lower(payer_name) = lower($6) LIMIT 100)
-    ), found AS MATERIALIZED (
-        (SELECT id FROM transactions WHERE rail = $1 AND mode = 'live' AND rail_reference = ANY($4))
-        UNION
-        (SELECT id FROM transactions
-         WHERE rail = $1 AND mode = 'live' AND currency = $2 AND amount_minor = $3 AND status IN ('pending', 'expired')
-         ORDER BY created_at DESC LIMIT 50)
-    )
-    SELECT t.id, m.business_name, l.display_name, l.external_id, t.currency, t.amount_minor, t.status, t.created_at,
-           t.rail_reference AS reference, t.rail_reference = ANY($4) AS is_near,
-           t.merchant_id IN (SELECT merchant_id FROM payer) AS has_payer_before
-    FROM found f
-    CROSS JOIN LATERAL (SELECT * FROM transactions WHERE id = f.id) t
-    JOIN payment_links l ON l.id = t.payment_link_id JOIN merchants m ON m.id = t.merchant_id
-"""
-
-
 class Candidate(Struct, frozen=True, kw_only=True):
     """A payment that a transfer may belong to.
 
@@ -161,42 +193,6 @@ async def find_candidates(
     """Payments with one of the references in `near`, and the newest unpaid ones of this amount."""
     rows = await db.fetch(FIND, NAME, currency, amount_minor, list(near), account, name)
     return [Candidate(**dict(row)) for row in rows]
-
-
-STATEMENT_COLUMNS = """
-           s.id, s.statement_id, s.iban, s.first_on, s.last_on, s.entries, seen.new_entries, seen.unmatched, s.imported_by,
-           s.imported_at
-"""
-SEEN = """
-    CROSS JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE p.nth = 0) AS new_entries,
-               count(*) FILTER (WHERE p.outcome = 'unmatched') AS unmatched
-        FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id WHERE e.first_statement_id = s.id
-    ) seen
-"""
-STATEMENTS = f"""
-    SELECT {STATEMENT_COLUMNS}
-    FROM (SELECT id, statement_id, iban, first_on, last_on, entries, imported_by, imported_at
-          FROM bank_statements ORDER BY imported_at DESC, id DESC LIMIT $1 OFFSET $2) s
-    {SEEN} ORDER BY s.imported_at DESC, s.id DESC
-"""
-STATEMENT = f"""
-    SELECT {STATEMENT_COLUMNS}, s.currency, s.opening_minor, s.closing_minor FROM bank_statements s {SEEN} WHERE s.id = $1
-"""
-TRANSFER_COLUMNS = """
-           p.id, e.first_statement_id AS statement_id, e.booked_on, e.side, e.currency, e.bank_reference, e.batch_reference,
-           e.is_reversal OR p.return_reason IS NOT NULL AS is_return,
-           p.amount_minor, p.other_name, p.other_iban, p.words, p.end_to_end_id, p.return_reason, p.outcome, p.reference,
-           p.payout_id, p.because AS reason, p.decided_by, p.decided_because AS decided_reason, p.decided_at
-"""
-TRANSFERS_OF_STATEMENT = f"""
-    SELECT {TRANSFER_COLUMNS} FROM bank_entries e JOIN bank_entry_parts p ON p.entry_id = e.id
-    WHERE e.first_statement_id = $1 ORDER BY e.id, p.nth LIMIT $2 OFFSET $3
-"""
-TRANSFER = f"""
-    SELECT {TRANSFER_COLUMNS} FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
-    WHERE p.id = $1
-"""
 
 
 async def statements(db: Pool, limit: int | None = None, offset: int = 0) -> list[ListedStatement]:

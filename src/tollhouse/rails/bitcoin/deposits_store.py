@@ -37,25 +37,6 @@ UPDATE = """
     UPDATE bitcoin_outputs SET status = $5, confirmations = $6, version = $7, updated_at = $8
     WHERE rail = $1 AND mode = $2 AND txid = $3 AND vout = $4 AND version = $7 - 1
 """
-
-
-async def list_outputs(
-    db: Pool | Tx, rail: str, mode: Mode, txids: AbstractSet[str], addresses: AbstractSet[str] = frozenset()
-) -> dict[Outpoint, DepositOutput]:
-    """The outputs of these transactions and addresses, all that are watched, and others at the addresses of what waits."""
-    rows = await db.fetch(LIST_OUTPUTS, rail, mode, sorted(txids), sorted(addresses))
-    found = (DepositOutput(**dict(row)) for row in rows)
-    return {one.outpoint: one for one in found}
-
-
-async def save(tx: Tx, rail: str, mode: Mode, new: DepositOutput, now: datetime) -> bool:
-    """Store a new version of an output. False if somebody else stored it."""
-    key = (rail, mode, new.txid, new.vout)
-    if new.version == 1:
-        return await tx.execute(INSERT, *key, new.address, new.amount_minor, new.status, new.confirmations, 1, now) == 1
-    return await tx.execute(UPDATE, *key, new.status, new.confirmations, new.version, now) == 1
-
-
 # Batches that are looked up, and final ones with payouts that the ledger does not have yet. A payout that ended otherwise is
 # none of the batch's. The fee of a withdrawal is posted with it, the rest of the fee when the batch is confirmed.
 BATCHES = """
@@ -84,6 +65,23 @@ COINS = """
     FROM bitcoin_batches b JOIN bitcoin_batch_coins c ON c.batch_id = b.id
     WHERE b.rail = $1 AND b.mode = $2 AND b.check_at IS NOT NULL
 """
+
+
+async def list_outputs(
+    db: Pool | Tx, rail: str, mode: Mode, txids: AbstractSet[str], addresses: AbstractSet[str] = frozenset()
+) -> dict[Outpoint, DepositOutput]:
+    """The outputs of these transactions and addresses, all that are watched, and others at the addresses of what waits."""
+    rows = await db.fetch(LIST_OUTPUTS, rail, mode, sorted(txids), sorted(addresses))
+    found = (DepositOutput(**dict(row)) for row in rows)
+    return {one.outpoint: one for one in found}
+
+
+async def save(tx: Tx, rail: str, mode: Mode, new: DepositOutput, now: datetime) -> bool:
+    """Store a new version of an output. False if somebody else stored it."""
+    key = (rail, mode, new.txid, new.vout)
+    if new.version == 1:
+        return await tx.execute(INSERT, *key, new.address, new.amount_minor, new.status, new.confirmations, 1, now) == 1
+    return await tx.execute(UPDATE, *key, new.status, new.confirmations, new.version, now) == 1
 
 
 class BatchBooks(Struct, frozen=True):

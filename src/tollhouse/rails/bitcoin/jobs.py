@@ -21,6 +21,12 @@ from tollhouse.rails.chains import following
 from tollhouse.rails.chains import store as chains_store
 from tollhouse.rails.json_rpc import NodeError
 
+BATCH_SIZE = 20
+LEASE = timedelta(seconds=60)
+"""How long a worker keeps a batch: longer than a node takes to answer."""
+USUAL_VBYTES = 141
+"""The size of a transaction with one input, one payment and change."""
+
 
 class BitcoinPayouts:
     """The orders of one rail, for its provider in the worker."""
@@ -63,14 +69,6 @@ class BitcoinPayouts:
             address=self.network.account_of(order.receiver),
             amount_minor=order.amount_minor,
         )
-
-
-BATCH_SIZE = 20
-LEASE = timedelta(seconds=60)
-"""How long a worker keeps a batch: longer than a node takes to answer."""
-
-USUAL_VBYTES = 141
-"""The size of a transaction with one input, one payment and change."""
 
 
 async def watch(services: Services) -> None:

@@ -40,6 +40,12 @@ RISE_PERCENT: Final = 25
 
 SATOSHIS_PER_VBYTE: Final = 1000
 """A satoshi per virtual byte, as a rate."""
+BATCH_SOURCE = "bitcoin_batch"
+SPENT_OTHERWISE: Final = "a coin was spent by another transaction"
+IN_NO_BLOCK: Final = "a coin is in no block any more"
+REORGANIZED: Final = "its transaction is in no block any more"
+LOOK_AGAIN_AFTER, CANCELED_AGAIN_AFTER = timedelta(seconds=10), timedelta(seconds=60)
+Found = Mapping[str, WalletTransaction]
 
 
 class CannotDraft(Exception):
@@ -146,22 +152,11 @@ async def _with_previous(node: BitcoinNode, coins: Sequence[KnownCoin]) -> list[
     ]
 
 
-BATCH_SOURCE = "bitcoin_batch"
-
-
 async def book_batch(work: Work, batch: BitcoinBatch, expensed_minor: int) -> None:
     """Book what no withdrawal pays of the network fee of a batch that was just confirmed."""
     if expensed_minor:
         posting = Posting("network_fee", CURRENCY, expensed_minor, expense("network_fee"), rail(batch.rail))
         await post_platform(work, [JournalEntry(batch.mode, "network_fee", Source(BATCH_SOURCE, batch.id), (posting,))])
-
-
-SPENT_OTHERWISE: Final = "a coin was spent by another transaction"
-IN_NO_BLOCK: Final = "a coin is in no block any more"
-REORGANIZED: Final = "its transaction is in no block any more"
-LOOK_AGAIN_AFTER, CANCELED_AGAIN_AFTER = timedelta(seconds=10), timedelta(seconds=60)
-
-Found = Mapping[str, WalletTransaction]
 
 
 class BatchSender(Struct, frozen=True):

@@ -41,6 +41,17 @@ from tollhouse.rails.chains import following, store
 from tollhouse.rails.chains.model import HOLDER, BlockId, ChainMismatchError, Cursor, LeaseLostError
 from tollhouse.rails.json_rpc import NodeCallError, NodeError, NodeResponseError
 
+GONE = -1
+"""Confirmations of what is in no block and cannot be."""
+VERIFIED_AT_ONCE = 50
+"""Addresses that a look verifies. To derive one takes almost a millisecond."""
+WATCHED_AHEAD = 1_000
+"""By how many addresses the wallet watches more than are needed, when it does not watch enough."""
+CHANGE_AHEAD_MIN = 20
+"""How many change addresses that no batch has yet the wallet watches at least."""
+BEHIND_MAX = 2
+"""Blocks that the node may be behind the headers that it knows."""
+
 
 @asynccontextmanager
 async def open_node(network: BitcoinNetwork) -> AsyncIterator[tuple[BitcoinNode, ChainState]]:
@@ -54,10 +65,6 @@ async def open_node(network: BitcoinNetwork) -> AsyncIterator[tuple[BitcoinNode,
             raise NodeResponseError("the node is part of another network, or has not downloaded the chain")
         await node.open_wallet()
         yield node, state
-
-
-GONE = -1
-"""Confirmations of what is in no block and cannot be."""
 
 
 class BitcoinWatcher(Struct, frozen=True):
@@ -179,19 +186,6 @@ class BitcoinWatcher(Struct, frozen=True):
                 observation, confirmations=report.confirmations, required_confirmations=report.required_confirmations
             )
         await reversals.apply(work, *found, observation)
-
-
-VERIFIED_AT_ONCE = 50
-"""Addresses that a look verifies. To derive one takes almost a millisecond."""
-
-WATCHED_AHEAD = 1_000
-"""By how many addresses the wallet watches more than are needed, when it does not watch enough."""
-
-CHANGE_AHEAD_MIN = 20
-"""How many change addresses that no batch has yet the wallet watches at least."""
-
-BEHIND_MAX = 2
-"""Blocks that the node may be behind the headers that it knows."""
 
 
 class AccountDeriver:

@@ -18,6 +18,12 @@ from tollhouse.rails.cards.stripe.observed import ProviderBalance
 
 InFlight = Mapping[str, Mapping[str, int]]
 """Minor units by currency and cause."""
+OVERLAP = timedelta(minutes=15)
+"""How much of what was read is read again each time: clocks differ, and a transaction may be listed late."""
+WINDOW = timedelta(days=1)
+"""How much is read before the cursor moves."""
+SETTLED_PER_BATCH = 500
+SOURCE = "balance_transaction"
 
 
 class CardsReading:
@@ -74,13 +80,6 @@ def _places(balance: ProviderBalance | None) -> dict[str, int]:
     return {place: minor for place, minor in places.items() if minor}
 
 
-OVERLAP = timedelta(minutes=15)
-"""How much of what was read is read again each time: clocks differ, and a transaction may be listed late."""
-WINDOW = timedelta(days=1)
-"""How much is read before the cursor moves."""
-SETTLED_PER_BATCH = 500
-
-
 async def read_new(services: Services, cards: StripeCards, now: datetime, overlap: timedelta = OVERLAP) -> None:
     """Read and store what changed the balance since the last time. It is stored once, however often it is read.
 
@@ -113,9 +112,6 @@ async def settle(services: Services, cards: StripeCards, now: datetime) -> None:
 
     while await services.transact(settle_batch, now) == SETTLED_PER_BATCH:
         pass
-
-
-SOURCE = "balance_transaction"
 
 
 def entry_of(settled: SettledTransaction) -> JournalEntry | None:

@@ -24,6 +24,27 @@ from tollhouse.rails.cards.stripe.observed import is_ended, observe, observe_dis
 POLL_INTERVAL_MIN, POLL_INTERVAL_MAX = timedelta(seconds=20), timedelta(minutes=10)
 POLLS_PER_AGE = 4
 """Polling is for lost events: the interval is a quarter of the payment's age."""
+WATCHED = timedelta(days=540)
+"""How long after it was opened a dispute may change: its deadline, the review of the card network, and an appeal."""
+PAGE_TYPES = frozenset({"checkout.session.completed", "checkout.session.expired"})
+INTENT_TYPES = frozenset({"payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled"})
+DISPUTE_TYPES = frozenset(
+    f"charge.dispute.{what}" for what in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
+)
+RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES | DISPUTE_TYPES
+"""What can change a payment here. Every other type would cost requests to the provider for nothing."""
+BATCH_SIZE = 15
+LEASE = timedelta(minutes=10)
+"""Longer than a batch takes in which every request, two for each row, runs into its timeout at each try."""
+REPEAT_POLL = timedelta(minutes=1)
+READ_BALANCE_EVERY = timedelta(minutes=1)
+READ_AGAIN = timedelta(days=2)
+"""How much of the balance transactions is read again every hour, for those that were listed late."""
+RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
+TRIES_MAX = 40
+"""About a day. The payments are polled all the same."""
+RETENTION = timedelta(days=40)
+"""Longer than the provider sends an event again, or lets it be sent again."""
 
 
 async def follow(tx: Tx, env: MerchantEnv, attempt_id: UUID, instructions: Instructions, now: datetime) -> None:
@@ -82,10 +103,6 @@ async def poll(services: Services, cards: StripeCards, payment: CardPayment, now
     await store.schedule_poll(services.db, payment, min(now + interval, deadline) if deadline > now else now + interval)
 
 
-WATCHED = timedelta(days=540)
-"""How long after it was opened a dispute may change: its deadline, the review of the card network, and an appeal."""
-
-
 async def synchronize_dispute(services: Services, cards: StripeCards, dispute_id: str, now: datetime) -> None:
     """Read a dispute and apply what it says, however often and in whatever order this is called.
 
@@ -125,15 +142,6 @@ async def _apply_dispute(
         await reversals.observe(services, cards.name, cards.mode, observation, now)
 
 
-PAGE_TYPES = frozenset({"checkout.session.completed", "checkout.session.expired"})
-INTENT_TYPES = frozenset({"payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled"})
-DISPUTE_TYPES = frozenset(
-    f"charge.dispute.{what}" for what in ("created", "updated", "closed", "funds_withdrawn", "funds_reinstated")
-)
-RELEVANT_TYPES = PAGE_TYPES | INTENT_TYPES | DISPUTE_TYPES
-"""What can change a payment here. Every other type would cost requests to the provider for nothing."""
-
-
 async def apply_event(services: Services, cards: StripeCards, event: ProviderEvent, now: datetime) -> None:
     """Read what the event is about and apply it. Raises as `synchronize`."""
     if event.type in PAGE_TYPES:
@@ -144,20 +152,6 @@ async def apply_event(services: Services, cards: StripeCards, event: ProviderEve
             await synchronize(services, cards, reference, now)
     elif event.type in DISPUTE_TYPES:
         await synchronize_dispute(services, cards, event.object_id, now)
-
-
-BATCH_SIZE = 15
-LEASE = timedelta(minutes=10)
-"""Longer than a batch takes in which every request, two for each row, runs into its timeout at each try."""
-REPEAT_POLL = timedelta(minutes=1)
-READ_BALANCE_EVERY = timedelta(minutes=1)
-READ_AGAIN = timedelta(days=2)
-"""How much of the balance transactions is read again every hour, for those that were listed late."""
-RETRY_MIN, RETRY_MAX = timedelta(seconds=5), timedelta(hours=1)
-TRIES_MAX = 40
-"""About a day. The payments are polled all the same."""
-RETENTION = timedelta(days=40)
-"""Longer than the provider sends an event again, or lets it be sent again."""
 
 
 async def apply_events(services: Services) -> None:

@@ -43,6 +43,21 @@ DELETE_OLD_EVENTS = """
         SELECT rail, mode, event_id FROM provider_events WHERE received_at <= $1 AND next_try_at IS NULL
         ORDER BY received_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
+# Disputes of confirmed payments that are not known here, have ended otherwise, or have another deadline. A reversal
+# without a chargeback took nothing from the merchant, so that nothing is left to be decided.
+LIST_CHANGED_DISPUTES = """
+    SELECT d.id, t.rail_reference
+    FROM unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS d (id, intent, closed, due_at)
+    JOIN rail_observations o
+        ON (o.rail, o.mode, o.external_ref, o.outcome) = ($1, $2, d.intent, 'confirmed')
+    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (o.merchant_id, o.mode, o.transaction_id)
+    LEFT JOIN payment_reversals v
+        ON (v.merchant_id, v.mode, v.rail, v.external_ref, v.reversal_ref) = (o.merchant_id, o.mode, $1, d.intent, d.id)
+    LEFT JOIN chargebacks c ON (c.merchant_id, c.mode, c.id) = (v.merchant_id, v.mode, v.chargeback_id)
+    WHERE v.id IS NULL
+       OR CASE d.closed WHEN 'won' THEN v.status <> 'reinstated' WHEN 'lost' THEN c.status = 'open'
+          ELSE c.status = 'open' AND c.respond_by <> d.due_at END
+"""
 
 
 class CardPayment(Struct, frozen=True):
@@ -98,23 +113,6 @@ async def lease_events(db: Pool, now: datetime, lease: timedelta, limit: int) ->
 async def schedule_event(db: Pool, event: ProviderEvent, next_try_at: datetime | None) -> None:
     """Process the event again at this time; with None it is done."""
     await db.execute(SCHEDULE_EVENT, event.rail, event.mode, event.event_id, next_try_at)
-
-
-# Disputes of confirmed payments that are not known here, have ended otherwise, or have another deadline. A reversal
-# without a chargeback took nothing from the merchant, so that nothing is left to be decided.
-LIST_CHANGED_DISPUTES = """
-    SELECT d.id, t.rail_reference
-    FROM unnest($3::text[], $4::text[], $5::text[], $6::timestamptz[]) AS d (id, intent, closed, due_at)
-    JOIN rail_observations o
-        ON (o.rail, o.mode, o.external_ref, o.outcome) = ($1, $2, d.intent, 'confirmed')
-    JOIN transactions t ON (t.merchant_id, t.mode, t.id) = (o.merchant_id, o.mode, o.transaction_id)
-    LEFT JOIN payment_reversals v
-        ON (v.merchant_id, v.mode, v.rail, v.external_ref, v.reversal_ref) = (o.merchant_id, o.mode, $1, d.intent, d.id)
-    LEFT JOIN chargebacks c ON (c.merchant_id, c.mode, c.id) = (v.merchant_id, v.mode, v.chargeback_id)
-    WHERE v.id IS NULL
-       OR CASE d.closed WHEN 'won' THEN v.status <> 'reinstated' WHEN 'lost' THEN c.status = 'open'
-          ELSE c.status = 'open' AND c.respond_by <> d.due_at END
-"""
 
 
 async def list_changed_disputes(db: Pool, rail: str, mode: Mode, disputes: Sequence[StripeDispute]) -> list[tuple[str, str]]:

@@ -29,6 +29,11 @@ TOLERANCE_S = 300
 """How far the timestamp may be from the clock of this host. An older request may be a recorded one."""
 SIGNATURES_MAX = 8
 HEADER_CHARS_MAX = 2_048
+OPERATIONS = Operations(RAILS)
+BODY_BYTES_MAX = 256 * 1024
+REQUESTS_PER_MIN = 1_200
+"""Of one network. What is refused beyond it is sent again by the provider, and the payment is polled."""
+REQUESTS = RequestMeter(places=4_096)
 
 
 def is_signed(header: str | None, raw: bytes, secrets: Sequence[bytes], now: datetime) -> bool:
@@ -51,13 +56,6 @@ def is_signed(header: str | None, raw: bytes, secrets: Sequence[bytes], now: dat
     expected = [hmac.new(secret, signed, hashlib.sha256).hexdigest().encode() for secret in secrets]
     # Every pair is compared: the time does not say which secret or signature fits.
     return sum(hmac.compare_digest(one, sent) for one in expected for sent in signatures) > 0
-
-
-OPERATIONS = Operations(RAILS)
-BODY_BYTES_MAX = 256 * 1024
-REQUESTS_PER_MIN = 1_200
-"""Of one network. What is refused beyond it is sent again by the provider, and the payment is polled."""
-REQUESTS = RequestMeter(places=4_096)
 
 
 class InvalidSignature(ApiError):

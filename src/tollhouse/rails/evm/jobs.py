@@ -29,6 +29,11 @@ UNCLEAR = "the token reports no transfer"
 UNCLEAR_AGAIN_AFTER = timedelta(hours=1)
 SEND_AGAIN_AFTER = timedelta(seconds=60)
 """Nodes forget transactions that wait. Sending the same bytes again changes nothing where they do not."""
+COIN_GAS, TRANSFER_GAS = 21_000, 65_000
+"""What transfers of the coin and of a usual token need."""
+BATCH_SIZE = 50
+RUN_S_MAX = 35
+"""A run begins no payout later than this, so that it ends before its lease does."""
 
 
 async def check(services: Services, payouts: ChainPayouts, payout: ChainPayout, now: datetime) -> None:
@@ -93,10 +98,6 @@ async def _bring_into_block(
         await payouts.replace(node, payout, now)
 
 
-COIN_GAS, TRANSFER_GAS = 21_000, 65_000
-"""What transfers of the coin and of a usual token need."""
-
-
 async def measure(payouts: ChainPayouts, now: datetime) -> None:
     """Measure and store whether a network can pay out, and what its wallet has."""
     network, facts = payouts.network, dict[str, Any]()
@@ -151,11 +152,6 @@ async def _fees(payouts: ChainPayouts, wallet: str, price: GasPrice) -> dict[str
             "amount_minor": fee_minor(gas * price.usual_per_gas, coin, payouts.catalogue),
         }
     return fees
-
-
-BATCH_SIZE = 50
-RUN_S_MAX = 35
-"""A run begins no payout later than this, so that it ends before its lease does."""
 
 
 async def watch(services: Services) -> None:

@@ -18,6 +18,7 @@ PART_OF_A_MERCHANT = 4
 PART_FOR_WITHDRAWALS = 4
 """A quarter of all is kept for withdrawals."""
 DAY = timedelta(days=1)
+SOURCE = "chain_payout"
 
 
 async def used_wei(db: Pool | Tx, payout: ChainPayout, now: datetime) -> int:
@@ -36,9 +37,6 @@ def obstacle(payout: ChainPayout, wallet: WalletFacts, own_wei: int, cost_wei: i
     if PART_OF_A_MERCHANT * (own_wei + cost_wei) > left:
         return "refunds of its merchant have used their share of the day's fees"
     return None
-
-
-SOURCE = "chain_payout"
 
 
 def fee_minor(fee_wei: int, coin: str, catalogue: Catalogue) -> int:

@@ -135,6 +135,43 @@ FIRST_UNMINED = """
     SELECT id FROM chain_payouts WHERE rail = $1 AND mode = $2 AND wallet = $3 AND status IN ('reserved', 'signed')
     ORDER BY nonce LIMIT 1
 """
+WAITING = f"""
+    SELECT {TRANSFER_COLUMNS} FROM outgoing_transfers o JOIN chain_payouts p ON p.id = o.id
+    WHERE p.status = 'waiting' AND p.refused_by_action_id IS NULL
+"""
+LIST_WAITING = f"{WAITING} AND p.rail = $1 AND p.mode = $2 ORDER BY p.created_at, p.id LIMIT $3"
+LOCK_WAITING = f"{WAITING} AND p.id = ANY ($1::uuid[]) ORDER BY p.created_at, p.id FOR NO KEY UPDATE OF o, p"
+MARK_EXPORTED = """
+    UPDATE chain_payouts SET exported_at = $2, check_at = NULL, reason = 'exported, and not imported yet'
+    WHERE id = $1 AND status = 'reserved' AND exported_at IS NULL
+"""
+# Exported ones that are not signed, or not with the terms that were exported last.
+LIST_UNSIGNED = f"""
+    SELECT {COLUMNS} FROM chain_payouts p
+    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
+      AND p.fee_per_gas > coalesce((SELECT max(c.fee_per_gas) FROM chain_transactions c WHERE c.payout_id = p.id), 0)
+    ORDER BY p.nonce
+"""
+LIST_TOO_CHEAP = f"""
+    SELECT {COLUMNS} FROM chain_payouts p
+    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
+      AND p.fee_per_gas < $3
+    ORDER BY p.nonce
+"""
+RAISE_FEE = """
+    UPDATE chain_payouts SET fee_per_gas = $3, tip_per_gas = $4, updated_at = $5
+    WHERE id = $1 AND fee_per_gas = $2 AND status IN ('reserved', 'signed')
+"""
+# Each counts with the highest fee that was signed for it, and one that is being signed with its terms.
+USED_BY_REFUNDS = """
+    SELECT coalesce(sum(greatest(p.gas::numeric * p.fee_per_gas, s.cost)), 0)::text AS used
+    FROM outgoing_transfers mine
+    JOIN outgoing_transfers o ON (o.merchant_id, o.mode) = (mine.merchant_id, mine.mode) AND o.kind = 'refund'
+    JOIN chain_payouts p ON p.id = o.id AND p.rail = $2 AND p.nonce IS NOT NULL
+    CROSS JOIN LATERAL (SELECT max(c.gas::numeric * c.fee_per_gas) AS cost, max(c.signed_at) AS signed_at
+                        FROM chain_transactions c WHERE c.payout_id = p.id) s
+    WHERE mine.id = $1 AND p.id <> $1 AND (s.signed_at > $3 OR p.status = 'reserved')
+"""
 
 
 class PayoutToRefuse(Struct, frozen=True):
@@ -318,35 +355,6 @@ def _terms_values(terms: GasTerms) -> tuple[int, int, int]:
     return terms.gas, terms.fee_per_gas, terms.tip_per_gas
 
 
-WAITING = f"""
-    SELECT {TRANSFER_COLUMNS} FROM outgoing_transfers o JOIN chain_payouts p ON p.id = o.id
-    WHERE p.status = 'waiting' AND p.refused_by_action_id IS NULL
-"""
-LIST_WAITING = f"{WAITING} AND p.rail = $1 AND p.mode = $2 ORDER BY p.created_at, p.id LIMIT $3"
-LOCK_WAITING = f"{WAITING} AND p.id = ANY ($1::uuid[]) ORDER BY p.created_at, p.id FOR NO KEY UPDATE OF o, p"
-MARK_EXPORTED = """
-    UPDATE chain_payouts SET exported_at = $2, check_at = NULL, reason = 'exported, and not imported yet'
-    WHERE id = $1 AND status = 'reserved' AND exported_at IS NULL
-"""
-# Exported ones that are not signed, or not with the terms that were exported last.
-LIST_UNSIGNED = f"""
-    SELECT {COLUMNS} FROM chain_payouts p
-    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
-      AND p.fee_per_gas > coalesce((SELECT max(c.fee_per_gas) FROM chain_transactions c WHERE c.payout_id = p.id), 0)
-    ORDER BY p.nonce
-"""
-LIST_TOO_CHEAP = f"""
-    SELECT {COLUMNS} FROM chain_payouts p
-    WHERE p.rail = $1 AND p.mode = $2 AND p.exported_at IS NOT NULL AND p.status IN ('reserved', 'signed')
-      AND p.fee_per_gas < $3
-    ORDER BY p.nonce
-"""
-RAISE_FEE = """
-    UPDATE chain_payouts SET fee_per_gas = $3, tip_per_gas = $4, updated_at = $5
-    WHERE id = $1 AND fee_per_gas = $2 AND status IN ('reserved', 'signed')
-"""
-
-
 async def list_waiting(tx: Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
     """The transfers of payouts that have no nonce, oldest first."""
     return await list_transfers(tx, LIST_WAITING, rail, mode, limit)
@@ -376,18 +384,6 @@ async def raise_fee(tx: Tx, payout: ChainPayout, terms: GasTerms, now: datetime)
     """Let an exported payout pay more, unless another export did so meanwhile."""
     before = 0 if payout.terms is None else payout.terms.fee_per_gas
     await tx.execute(RAISE_FEE, payout.id, before, terms.fee_per_gas, terms.tip_per_gas, now)
-
-
-# Each counts with the highest fee that was signed for it, and one that is being signed with its terms.
-USED_BY_REFUNDS = """
-    SELECT coalesce(sum(greatest(p.gas::numeric * p.fee_per_gas, s.cost)), 0)::text AS used
-    FROM outgoing_transfers mine
-    JOIN outgoing_transfers o ON (o.merchant_id, o.mode) = (mine.merchant_id, mine.mode) AND o.kind = 'refund'
-    JOIN chain_payouts p ON p.id = o.id AND p.rail = $2 AND p.nonce IS NOT NULL
-    CROSS JOIN LATERAL (SELECT max(c.gas::numeric * c.fee_per_gas) AS cost, max(c.signed_at) AS signed_at
-                        FROM chain_transactions c WHERE c.payout_id = p.id) s
-    WHERE mine.id = $1 AND p.id <> $1 AND (s.signed_at > $3 OR p.status = 'reserved')
-"""
 
 
 async def used_wei(db: Pool | Tx, payout: ChainPayout, since: datetime) -> int:

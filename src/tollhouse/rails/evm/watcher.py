@@ -27,6 +27,16 @@ from tollhouse.rails.evm.network.provider import Asset, EvmNetwork
 from tollhouse.rails.evm.reports import Reporter
 from tollhouse.rails.json_rpc import NodeCallError, NodeError, NodeResponseError
 
+STEP_BLOCKS = 20
+"""Final blocks that are read and stored together."""
+STEPS_AT_ONCE = 10
+EARLIER_BLOCKS = 100
+"""Places of the chain that are kept, to find where a reorganisation began."""
+UNFINAL_BLOCKS_MAX = 512
+OPEN_ADDRESSES_AT_ONCE = 1_000
+_SCANNED: "WeakKeyDictionary[EvmNetwork, dict[int, str]]" = WeakKeyDictionary()
+"""Blocks that are not final and were read: hash by number."""
+
 
 async def credited_units(
     reader: BlockReader,
@@ -67,17 +77,6 @@ async def _rise(reader: BlockReader, header: Header, address: str, asset: Asset,
         except NodeCallError:
             return 0
     return max(after - before + swept, 0)
-
-
-STEP_BLOCKS = 20
-"""Final blocks that are read and stored together."""
-STEPS_AT_ONCE = 10
-EARLIER_BLOCKS = 100
-"""Places of the chain that are kept, to find where a reorganisation began."""
-UNFINAL_BLOCKS_MAX = 512
-OPEN_ADDRESSES_AT_ONCE = 1_000
-_SCANNED: "WeakKeyDictionary[EvmNetwork, dict[int, str]]" = WeakKeyDictionary()
-"""Blocks that are not final and were read: hash by number."""
 
 
 class Watcher(Struct, frozen=True):

@@ -51,6 +51,10 @@ PAYER = Payer(sandbox.PAYER)
 REJECTED_REASON = "Rejected by the simulator."
 SLOW = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
+WithdrawalOutcome = Literal["approve", "reject", "process", "complete", "fail", "return", "stick"]
+BATCH_SIZE = 50
+LEASE = timedelta(seconds=1)
+TRIES_MAX = 10
 
 
 class Simulated:
@@ -259,9 +263,6 @@ def _ref() -> str:
     return f"sandbox-{new_id()}"
 
 
-WithdrawalOutcome = Literal["approve", "reject", "process", "complete", "fail", "return", "stick"]
-
-
 async def play_withdrawal(  # noqa: C901 - one line for each outcome
     work: Work, env: MerchantEnv, withdrawal_id: UUID, outcome: WithdrawalOutcome
 ) -> Withdrawal:
@@ -298,11 +299,6 @@ async def play_withdrawal(  # noqa: C901 - one line for each outcome
 async def _ensure_processing(work: Work, current: Withdrawal) -> None:
     if current.status != "processing":
         await sending.begin(work, current.env, current.id)
-
-
-BATCH_SIZE = 50
-LEASE = timedelta(seconds=1)
-TRIES_MAX = 10
 
 
 async def run_plans(services: Services) -> None:

@@ -13,6 +13,17 @@ from tollhouse.rails.bank.files.xml import Node, UnreadableStatementError
 
 Side = Literal["credit", "debit"]
 ImportKind = Literal["statement", "notification", "report"]
+REPORT_NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001."
+REPORT_VERSIONS = ("03", "10")
+REPORT_PATH = ("CstmrPmtStsRpt",)
+REPORTS_ON = "pain.001"
+REJECTED = "RJCT"
+DUPLICATE = frozenset({"AM05", "DU01", "DU02", "DU03", "DU04", "DU05", "DUPL"})
+"""The bank has it already: what was rejected is the copy."""
+INVALID_RECEIVER = frozenset(
+    {"AC01", "AC03", "AC04", "AC06", "AC07", "AC13", "AC14", "AG01", "BE01", "BE04", "BE05", "BE07", "MD07", "RC01", "RC07"}
+)
+"""Reasons that concern the account of the receiver, or who it belongs to."""
 
 
 class Part(Struct, frozen=True, kw_only=True):
@@ -166,19 +177,6 @@ def _are_proven(group: Sequence[Statement], found: Sequence[Repeat]) -> bool:
 def net_minor(entries: Sequence[EntryHead]) -> int:
     """What entries add to the balance, negative if they take from it."""
     return sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in entries)
-
-
-REPORT_NAMESPACE = "urn:iso:std:iso:20022:tech:xsd:pain.002.001."
-REPORT_VERSIONS = ("03", "10")
-REPORT_PATH = ("CstmrPmtStsRpt",)
-REPORTS_ON = "pain.001"
-REJECTED = "RJCT"
-DUPLICATE = frozenset({"AM05", "DU01", "DU02", "DU03", "DU04", "DU05", "DUPL"})
-"""The bank has it already: what was rejected is the copy."""
-INVALID_RECEIVER = frozenset(
-    {"AC01", "AC03", "AC04", "AC06", "AC07", "AC13", "AC14", "AG01", "BE01", "BE04", "BE05", "BE07", "MD07", "RC01", "RC07"}
-)
-"""Reasons that concern the account of the receiver, or who it belongs to."""
 
 
 class Reason(Struct, frozen=True):

@@ -23,6 +23,16 @@ if TYPE_CHECKING:
     import aiohttp
 
 
+API_VERSION = "2024-06-20"
+"""The version of the API whose names and values `objects` has. The provider answers in it, whatever its newest one is."""
+TIMEOUT_S, CONNECT_TIMEOUT_S = 8, 4
+TRIES, RETRY_AFTER_MS = 2, 300
+BODY_BYTES_MAX = 1024 * 1024
+UNDECIDED = frozenset({401, 403, 408, 409, 429})
+"""Refusals that concern the request or the key, not what is asked for."""
+T = TypeVar("T")
+
+
 class StripeAccount(Struct, frozen=True, kw_only=True):
     """Where the API is, and the secrets, of which `repr` shows none. See `StripeSettings`."""
 
@@ -47,16 +57,6 @@ def read_account(rail: str, settings: StripeSettings) -> StripeAccount:
         statement_suffix=settings.statement_suffix,
         takes_test_payments=settings.takes_test_payments,
     )
-
-
-API_VERSION = "2024-06-20"
-"""The version of the API whose names and values `objects` has. The provider answers in it, whatever its newest one is."""
-TIMEOUT_S, CONNECT_TIMEOUT_S = 8, 4
-TRIES, RETRY_AFTER_MS = 2, 300
-BODY_BYTES_MAX = 1024 * 1024
-UNDECIDED = frozenset({401, 403, 408, 409, 429})
-"""Refusals that concern the request or the key, not what is asked for."""
-T = TypeVar("T")
 
 
 class StripeError(Exception):

@@ -9,6 +9,13 @@ from msgspec import Meta, Struct
 
 Id = Annotated[str, Meta(pattern="^[A-Za-z0-9_]{1,255}$")]
 """An ID of the provider. It becomes part of URLs, so it has no other characters."""
+HUNDREDTHS_AT_PROVIDER = frozenset({"ISK", "UGX"})
+"""No minor units by ISO 4217; the provider writes hundredths, which are zero."""
+WHOLE_AT_PROVIDER = frozenset({"MGA"})
+"""Two decimals by ISO 4217; the provider writes whole units."""
+TENS_OF_THOUSANDTHS = frozenset({"BHD", "JOD", "KWD", "OMR", "TND"})
+"""Three decimals, of which the provider takes two: the last digit is a zero."""
+HUNDRED, TEN = 100, 10
 
 
 class StripeCharge(Struct, frozen=True):
@@ -161,15 +168,6 @@ class StripeErrorBody(Struct, frozen=True):
     """The body of a refusal."""
 
     error: StripeErrorObject = StripeErrorObject()
-
-
-HUNDREDTHS_AT_PROVIDER = frozenset({"ISK", "UGX"})
-"""No minor units by ISO 4217; the provider writes hundredths, which are zero."""
-WHOLE_AT_PROVIDER = frozenset({"MGA"})
-"""Two decimals by ISO 4217; the provider writes whole units."""
-TENS_OF_THOUSANDTHS = frozenset({"BHD", "JOD", "KWD", "OMR", "TND"})
-"""Three decimals, of which the provider takes two: the last digit is a zero."""
-HUNDRED, TEN = 100, 10
 
 
 class InexactAmountError(ValueError):

@@ -22,6 +22,32 @@ from tollhouse.rails.cards.stripe.objects import (
     from_provider,
 )
 
+OPEN, CLOSED = frozenset({"needs_response", "under_review"}), frozenset({"won", "lost"})
+"""Other statuses are those of inquiries, which take no money: `warning_needs_response` and the like."""
+NAMES = {
+    "refund_policy": "refund_policy_disclosure",
+    "cancellation_policy": "cancellation_policy_disclosure",
+}
+"""Members of evidence that the provider calls otherwise: under our names it takes files."""
+UNNAMED = {"customer_communication": "Customer communication", "service_documentation": "Service documentation"}
+"""Members that are files at the provider. Our texts go into its text for everything else, below a heading."""
+ANYTHING = "uncategorized_text"
+PAYMENT, REFUND = "tollhouse_payment", "tollhouse_refund"
+"""The names of our IDs in the metadata at the provider."""
+BalanceTransactionKind = Literal["payment", "refund", "dispute", "payout", "fee", "other"]
+KINDS: Mapping[str, BalanceTransactionKind] = {
+    "charge": "payment",
+    "refund": "refund",
+    "refund_failure": "refund",
+    "dispute": "dispute",
+    "dispute_reversal": "dispute",
+    "payout": "payout",
+    "payout_reversal": "payout",
+    "fee": "fee",
+    "tax": "fee",
+}
+"""Kinds by the provider's reporting categories. All others are `other`: nothing here could have caused them."""
+
 
 def intent_of(session: CheckoutSession) -> PaymentIntent | None:
     """The payment of the page; None before the customer has begun to pay. It must have been expanded."""
@@ -80,18 +106,6 @@ def _charged_at(intent: PaymentIntent) -> datetime | None:
     return datetime.fromtimestamp(charge.created, UTC) if isinstance(charge, StripeCharge) else None
 
 
-OPEN, CLOSED = frozenset({"needs_response", "under_review"}), frozenset({"won", "lost"})
-"""Other statuses are those of inquiries, which take no money: `warning_needs_response` and the like."""
-NAMES = {
-    "refund_policy": "refund_policy_disclosure",
-    "cancellation_policy": "cancellation_policy_disclosure",
-}
-"""Members of evidence that the provider calls otherwise: under our names it takes files."""
-UNNAMED = {"customer_communication": "Customer communication", "service_documentation": "Service documentation"}
-"""Members that are files at the provider. Our texts go into its text for everything else, below a heading."""
-ANYTHING = "uncategorized_text"
-
-
 def closed(dispute: StripeDispute) -> Literal["won", "lost"] | None:
     """How it ended; None while it is open."""
     return "won" if dispute.status == "won" else "lost" if dispute.status == "lost" else None
@@ -135,23 +149,6 @@ def _anything(given: dict[str, str]) -> Iterator[str]:
     for name, heading in UNNAMED.items():
         if name in given:
             yield f"{heading}:\n{given[name]}"
-
-
-PAYMENT, REFUND = "tollhouse_payment", "tollhouse_refund"
-"""The names of our IDs in the metadata at the provider."""
-BalanceTransactionKind = Literal["payment", "refund", "dispute", "payout", "fee", "other"]
-KINDS: Mapping[str, BalanceTransactionKind] = {
-    "charge": "payment",
-    "refund": "refund",
-    "refund_failure": "refund",
-    "dispute": "dispute",
-    "dispute_reversal": "dispute",
-    "payout": "payout",
-    "payout_reversal": "payout",
-    "fee": "fee",
-    "tax": "fee",
-}
-"""Kinds by the provider's reporting categories. All others are `other`: nothing here could have caused them."""
 
 
 class ProviderBalance(Struct, frozen=True):

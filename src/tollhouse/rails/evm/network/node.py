@@ -10,6 +10,17 @@ from tollhouse.rails.json_rpc import JsonRpcNode, NodeResponseError, RpcCall
 
 ADDRESS = re.compile(r"0x[0-9a-fA-F]{40}")
 COIN_DECIMALS = 18
+TRANSFER_SELECTOR = "a9059cbb"
+BALANCE_SELECTOR = "70a08231"
+TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
+"""keccak256 of `Transfer(address,address,uint256)`."""
+Quantity = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,64}$")]
+"""A number in hexadecimal, as nodes write it."""
+QUANTITY: type[str] = cast("Any", Quantity)
+Hash = Annotated[str, Meta(pattern="^0x[0-9a-f]{64}$")]
+HexData = Annotated[str, Meta(pattern="^0x([0-9a-fA-F]{2})*$")]
+HEX_DATA: type[str] = cast("Any", HexData)
+HexAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
 def to_units(amount_minor: int, decimals: int, chain_decimals: int) -> int:
@@ -48,12 +59,6 @@ def is_address(text: str) -> bool:
     return text[2:] in {text[2:].lower(), text[2:].upper()} or checksum_address(text) == text
 
 
-TRANSFER_SELECTOR = "a9059cbb"
-BALANCE_SELECTOR = "70a08231"
-TRANSFER_TOPIC = "0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef"
-"""keccak256 of `Transfer(address,address,uint256)`."""
-
-
 def address_word(address: str) -> str:
     """An address as 32 bytes in hexadecimal."""
     return address[2:].lower().rjust(64, "0")
@@ -67,15 +72,6 @@ def transfer_data(receiver: str, units: int) -> str:
 def balance_call(contract: str, address: str) -> dict[str, str]:
     """The call that returns the balance of an address."""
     return {"to": contract, "data": f"0x{BALANCE_SELECTOR}{address_word(address)}"}
-
-
-Quantity = Annotated[str, Meta(pattern="^0x[0-9a-f]{1,64}$")]
-"""A number in hexadecimal, as nodes write it."""
-QUANTITY: type[str] = cast("Any", Quantity)
-Hash = Annotated[str, Meta(pattern="^0x[0-9a-f]{64}$")]
-HexData = Annotated[str, Meta(pattern="^0x([0-9a-fA-F]{2})*$")]
-HEX_DATA: type[str] = cast("Any", HexData)
-HexAddress = Annotated[str, Meta(pattern="^0x[0-9a-fA-F]{40}$")]
 
 
 class EvmNode(JsonRpcNode):
