@@ -74,14 +74,13 @@ async def insert(tx: Tx, new: BookedAccount) -> bool:
 
 async def list_all(tx: Tx) -> dict[AccountKey, BookedAccount]:
     """All accounts, locked in share mode: until the transaction ends, no statement is taken up or completed."""
-    found = [ACCOUNT.read(row) for row in await tx.fetch(LIST)]
+    found = await ACCOUNT.find_all(tx, LIST)
     return {(one.iban, one.currency): one for one in found}
 
 
 async def lock(tx: Tx, key: AccountKey) -> BookedAccount | None:
     """Lock an account; None if there is none."""
-    row = await tx.fetchrow(LOCK, *key)
-    return None if row is None else ACCOUNT.read(row)
+    return await ACCOUNT.find(tx, LOCK, *key)
 
 
 async def update(tx: Tx, new: BookedAccount) -> None:

@@ -224,21 +224,19 @@ async def next_id(db: Pool | Tx) -> UUID | None:
 
 async def get(db: Pool, import_id: UUID) -> FileImport | None:
     """An import."""
-    row = await db.fetchrow(GET, import_id)
-    return None if row is None else IMPORT.read(row)
+    return await IMPORT.find(db, GET, import_id)
 
 
 async def active(db: Pool, limit: int) -> list[FileImport]:
     """Imports that have not ended, in their order."""
-    return [IMPORT.read(row) for row in await db.fetch(ACTIVE, limit)]
+    return await IMPORT.find_all(db, ACTIVE, limit)
 
 
 async def lock(tx: Tx, import_id: UUID) -> FileImport | None:
     """Lock an import, and all others until the transaction ends. None if it is not its turn, or somebody takes a step."""
     if not await tx.fetchval(TRY_LOCK, LOCK_KEY) or await next_id(tx) != import_id:
         return None
-    row = await tx.fetchrow(LOCK, import_id)
-    return None if row is None else IMPORT.read(row)
+    return await IMPORT.find(tx, LOCK, import_id)
 
 
 async def insert_entries(
@@ -310,7 +308,7 @@ async def set_aside(tx: Tx, import_id: UUID, reason: Translatable, now: datetime
 
 async def unconfirmed(db: Pool, limit: int) -> list[FileImport]:
     """Imports that operators have to confirm, oldest first."""
-    return [IMPORT.read(row) for row in await db.fetch(UNCONFIRMED, limit)]
+    return await IMPORT.find_all(db, UNCONFIRMED, limit)
 
 
 async def lock_unconfirmed(tx: Tx, import_id: UUID) -> bool:

@@ -17,8 +17,8 @@ from tollhouse.platform.database.records import Record
 from tollhouse.rails.bank.files.batch import NOT_PROVIDED, Batch, Transfer, missing_details
 from tollhouse.rails.bank.files.transfer import CURRENCY, BankAccount, Payout
 from tollhouse.rails.bank.model import ListedBatch, ListedPayout, OverduePayout, ShownPayout, StoredPayout
-from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_transfers, read_shown
-from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, read_shown
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
 
 PREPARE = """
     INSERT INTO bank_payouts (id, kind, merchant_id, mode, currency, amount_minor, receiver_iban, receiver_name, words,
@@ -133,12 +133,12 @@ REFUSE = """
 
 async def lock_prepared(tx: Tx, payout_ids: Collection[UUID] | None) -> list[OutgoingTransfer]:
     """Lock the prepared payouts, or those of these IDs."""
-    return await list_transfers(tx, LOCK_PREPARED, None if payout_ids is None else list(payout_ids))
+    return await OUTGOING_TRANSFER.find_all(tx, LOCK_PREPARED, None if payout_ids is None else list(payout_ids))
 
 
 async def list_prepared(tx: Tx) -> list[OutgoingTransfer]:
     """The prepared payouts, without a lock."""
-    return await list_transfers(tx, PREPARED, None)
+    return await OUTGOING_TRANSFER.find_all(tx, PREPARED, None)
 
 
 async def find_stored(tx: Tx, payout_ids: Sequence[UUID]) -> set[UUID]:
@@ -218,13 +218,11 @@ async def listed_batch(db: Pool, batch_id: UUID, catalogue: Catalogue) -> Listed
     return None if row is None else _batch(row, catalogue)
 
 
-async def export(
-    tx: Tx, batch_id: UUID, account: BankAccount, selected: Sequence[UUID] | None, context: OperatorContext
-) -> int:
-    """Assign prepared payouts, all or the selected ones, to a new batch. Returns their number."""
+async def export(tx: Tx, batch_id: UUID, account: BankAccount, payout_ids: Sequence[UUID], context: OperatorContext) -> None:
+    """Assign these payouts, which are prepared and locked, to a new batch."""
     address = None if account.address is None else str(account.address)
     await tx.execute(KEEP_BATCH, batch_id, account.iban, account.bic, account.holder, context.operator, context.at, address)
-    return await tx.execute(EXPORT, batch_id, selected, context.at)
+    await tx.execute(EXPORT, batch_id, payout_ids, context.at)
 
 
 async def batch(db: Pool | Tx, batch_id: UUID) -> Batch | None:
@@ -268,13 +266,12 @@ async def suspended_in(db: Pool | Tx, batch_id: UUID) -> list[UUID]:
 
 async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
     """Lock a payout."""
-    row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else STORED.read(row)
+    return await STORED.find(tx, LOCK, payout_id)
 
 
 async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
     """Lock all payouts of a batch."""
-    return [STORED.read(row) for row in await tx.fetch(LOCK_BATCH, batch_id)]
+    return await STORED.find_all(tx, LOCK_BATCH, batch_id)
 
 
 async def confirm(tx: Tx, payout_id: UUID, now: datetime) -> bool:

@@ -8,15 +8,10 @@ from msgspec import Struct
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.platform.database.pool import Pool, Row, Tx
-from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER
 
 TRANSFER_COLUMNS = OUTGOING_TRANSFER.columns_of("o")
 S = TypeVar("S", bound=Struct)
-
-
-async def list_transfers(db: Pool | Tx, statement: str, *values: object) -> list[OutgoingTransfer]:
-    """The outgoing transfers that a statement finds."""
-    return [OUTGOING_TRANSFER.read(row) for row in await db.fetch(statement, *values)]
 
 
 def read_shown(kind: type[S], row: Row, catalogue: Catalogue | None = None, **others: Any) -> S:

@@ -8,6 +8,7 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import Mode
 from tollhouse.platform.database.invariants import Invariant
 from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.records import Record
 from tollhouse.rails.batches.store import read_shown
 from tollhouse.rails.bitcoin.network.provider import CURRENCY
 from tollhouse.rails.bitcoin.network.psbt import Draft, SignedTransaction
@@ -20,8 +21,8 @@ from tollhouse.rails.bitcoin.payouts_store import (
     Obligation,
 )
 
-COLUMNS = """p.id, p.rail, p.mode, p.status, p.is_draft_due, p.wanted_rate, p.change_index, p.txid, p.confirmations,
-           p.expensed_fee_minor, p.conflict_height, p.void_at, p.reason, p.created_at, p.updated_at"""
+BATCH = Record(BitcoinBatch, "bitcoin_batches")
+COLUMNS = BATCH.columns_of("b")
 INSERT = """
     INSERT INTO bitcoin_batches (id, rail, mode, status, is_draft_due, wanted_rate, created_at, updated_at, check_at)
     VALUES ($1, $2, $3, 'requested', true, $4, $5, $5, $5)
@@ -30,13 +31,13 @@ ADD_PAYOUTS = """
     INSERT INTO bitcoin_batch_payouts (batch_id, payout_id, number)
     SELECT $1, n.payout_id, n.number FROM unnest($2::uuid[]) WITH ORDINALITY AS n (payout_id, number)
 """
-GET = f"SELECT {COLUMNS} FROM bitcoin_batches p WHERE p.id = $1"
+GET = f"SELECT {COLUMNS} FROM bitcoin_batches b WHERE b.id = $1"
 LOCK = f"{GET} FOR NO KEY UPDATE"
 LEASE_DUE = f"""
-    UPDATE bitcoin_batches p SET check_at = $3::timestamptz + $4::interval
+    UPDATE bitcoin_batches b SET check_at = $3::timestamptz + $4::interval
     FROM (SELECT id FROM bitcoin_batches WHERE rail = $1 AND mode = $2 AND check_at <= $3
           ORDER BY check_at LIMIT $5 FOR NO KEY UPDATE SKIP LOCKED) due
-    WHERE p.id = due.id
+    WHERE b.id = due.id
     RETURNING {COLUMNS}
 """
 CHECK_LATER = """
@@ -191,19 +192,17 @@ async def insert(
 
 async def get(db: Pool | Tx, batch_id: UUID) -> BitcoinBatch | None:
     """A batch."""
-    row = await db.fetchrow(GET, batch_id)
-    return None if row is None else BitcoinBatch(**dict(row))
+    return await BATCH.find(db, GET, batch_id)
 
 
 async def lock(tx: Tx, batch_id: UUID) -> BitcoinBatch | None:
     """A batch, locked until the transaction ends."""
-    row = await tx.fetchrow(LOCK, batch_id)
-    return None if row is None else BitcoinBatch(**dict(row))
+    return await BATCH.find(tx, LOCK, batch_id)
 
 
 async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[BitcoinBatch]:
     """Batches of a rail that are due to be drafted, sent or looked up, leased to this caller."""
-    return [BitcoinBatch(**dict(row)) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+    return await BATCH.find_all(db, LEASE_DUE, rail, mode, now, lease, limit)
 
 
 async def check_later(db: Pool | Tx, batch_id: UUID, at: datetime, reason: str | None, now: datetime) -> None:

@@ -11,9 +11,10 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.records import Record
 from tollhouse.rails.batches.model import OrderKind
-from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown, list_transfers
-from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
 
 BitcoinPayoutStatus = Literal["waiting", "batched", "completed", "failed"]
 BatchStatus = Literal["requested", "drafted", "signed", "broadcast", "confirmed", "canceled"]
@@ -143,7 +144,8 @@ class BatchSummary(Struct, frozen=True, kw_only=True):
         return self.status == "requested" or (self.is_open and (self.is_void or not self.is_signed))
 
 
-COLUMNS = "p.id, p.kind, p.rail, p.mode, p.currency, p.address, p.amount_minor, p.status, p.txid, p.fee_minor"
+PAYOUT = Record(BitcoinPayout, "bitcoin_payouts")
+COLUMNS = PAYOUT.columns_of("p")
 INSERT = """
     INSERT INTO bitcoin_payouts (id, kind, rail, mode, currency, address, amount_minor, status, created_at, updated_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, 'waiting', $8, $8) ON CONFLICT (id) DO NOTHING
@@ -212,24 +214,22 @@ async def insert(db: Pool | Tx, new: BitcoinPayout, now: datetime) -> None:
 
 async def get(db: Pool | Tx, payout_id: UUID) -> BitcoinPayout | None:
     """The payout of an order; None where it never came to its rail."""
-    row = await db.fetchrow(GET, payout_id)
-    return None if row is None else BitcoinPayout(**dict(row))
+    return await PAYOUT.find(db, GET, payout_id)
 
 
 async def lock(tx: Tx, payout_id: UUID) -> BitcoinPayout | None:
     """The payout of an order, locked until the transaction ends."""
-    row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else BitcoinPayout(**dict(row))
+    return await PAYOUT.find(tx, LOCK, payout_id)
 
 
 async def lock_waiting(tx: Tx, rail: str, mode: Mode, payout_ids: Sequence[UUID]) -> list[OutgoingTransfer]:
     """Lock those of these payouts that wait."""
-    return await list_transfers(tx, LOCK_WAITING, rail, mode, list(payout_ids))
+    return await OUTGOING_TRANSFER.find_all(tx, LOCK_WAITING, rail, mode, list(payout_ids))
 
 
 async def list_waiting(db: Pool | Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
     """The payouts that wait, oldest first, without a lock."""
-    return await list_transfers(db, LIST_WAITING, rail, mode, limit)
+    return await OUTGOING_TRANSFER.find_all(db, LIST_WAITING, rail, mode, limit)
 
 
 async def list_open(db: Pool, catalogue: Catalogue, limit: int) -> list[WaitingPayout]:
@@ -239,7 +239,7 @@ async def list_open(db: Pool, catalogue: Catalogue, limit: int) -> list[WaitingP
 
 async def list_of_batch(db: Pool | Tx, batch_id: UUID) -> list[BitcoinPayout]:
     """The payouts of a batch, also of a canceled one, in the order of its outputs."""
-    return [BitcoinPayout(**dict(row)) for row in await db.fetch(OF_BATCH, batch_id)]
+    return await PAYOUT.find_all(db, OF_BATCH, batch_id)
 
 
 async def lock_of_batch(tx: Tx, batch_id: UUID) -> list[BitcoinPayout]:

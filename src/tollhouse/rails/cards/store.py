@@ -91,7 +91,7 @@ async def insert_payment(tx: Tx, env: MerchantEnv, transaction_id: UUID, now: da
 
 async def lease_payments(db: Pool, now: datetime, lease: timedelta, limit: int) -> list[CardPayment]:
     """Lease the payments that are due."""
-    return [PAYMENT.read(row) for row in await db.fetch(LEASE_PAYMENTS, now, lease, limit)]
+    return await PAYMENT.find_all(db, LEASE_PAYMENTS, now, lease, limit)
 
 
 async def schedule_poll(db: Pool, payment: CardPayment, next_poll_at: datetime | None) -> None:

@@ -12,7 +12,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.database.records import Record
-from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown, list_transfers
+from tollhouse.rails.batches.store import TRANSFER_COLUMNS, list_shown
 from tollhouse.rails.evm.payouts_model import (
     ChainFee,
     ChainPayout,
@@ -23,7 +23,7 @@ from tollhouse.rails.evm.payouts_model import (
     WaitsFor,
 )
 from tollhouse.rails.evm.signer.messages import GasTerms, SignedTransfer
-from tollhouse.transfers.gate.model import OutgoingTransfer
+from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, OutgoingTransfer
 
 OPEN_MAX = 1_000
 PAYOUT = Record(ChainPayout, "chain_payouts")
@@ -190,19 +190,17 @@ async def insert(db: Pool | Tx, new: NewChainPayout, now: datetime) -> None:
 
 async def get(db: Pool | Tx, payout_id: UUID) -> ChainPayout | None:
     """The payout of an order; None where it never came to its rail."""
-    row = await db.fetchrow(GET, payout_id)
-    return None if row is None else PAYOUT.read(row)
+    return await PAYOUT.find(db, GET, payout_id)
 
 
 async def lock(tx: Tx, payout_id: UUID) -> ChainPayout | None:
     """The payout of an order, locked until the transaction ends."""
-    row = await tx.fetchrow(LOCK, payout_id)
-    return None if row is None else PAYOUT.read(row)
+    return await PAYOUT.find(tx, LOCK, payout_id)
 
 
 async def lease_due(db: Pool, rail: str, mode: Mode, now: datetime, lease: timedelta, limit: int) -> list[ChainPayout]:
     """Payouts of a rail that are due to be continued or looked up, leased to this caller."""
-    return [PAYOUT.read(row) for row in await db.fetch(LEASE_DUE, rail, mode, now, lease, limit)]
+    return await PAYOUT.find_all(db, LEASE_DUE, rail, mode, now, lease, limit)
 
 
 async def wait(db: Pool | Tx, payout_id: UUID, reason: str, waits_for: WaitsFor, now: datetime) -> None:
@@ -260,7 +258,7 @@ async def add_transaction(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: 
 
 async def list_transactions(db: Pool | Tx, payout_id: UUID) -> list[ChainTransaction]:
     """The signed bytes of a payout, the ones that replace the others last."""
-    return [TRANSACTION.read(row) for row in await db.fetch(TRANSACTIONS, payout_id)]
+    return await TRANSACTION.find_all(db, TRANSACTIONS, payout_id)
 
 
 async def record_sent(db: Pool, payout_id: UUID, number: int, now: datetime) -> None:
@@ -357,12 +355,12 @@ def _terms_values(terms: GasTerms) -> tuple[int, int, int]:
 
 async def list_waiting(tx: Tx, rail: str, mode: Mode, limit: int) -> list[OutgoingTransfer]:
     """The transfers of payouts that have no nonce, oldest first."""
-    return await list_transfers(tx, LIST_WAITING, rail, mode, limit)
+    return await OUTGOING_TRANSFER.find_all(tx, LIST_WAITING, rail, mode, limit)
 
 
 async def lock_waiting(tx: Tx, payout_ids: list[UUID]) -> list[OutgoingTransfer]:
     """Those of these payouts that still have no nonce, locked, oldest first."""
-    return await list_transfers(tx, LOCK_WAITING, payout_ids)
+    return await OUTGOING_TRANSFER.find_all(tx, LOCK_WAITING, payout_ids)
 
 
 async def mark_exported(tx: Tx, payout: ChainPayout, now: datetime) -> None:
@@ -372,12 +370,12 @@ async def mark_exported(tx: Tx, payout: ChainPayout, now: datetime) -> None:
 
 async def list_unsigned(db: Pool | Tx, rail: str, mode: Mode) -> list[ChainPayout]:
     """Exported payouts of which the signed bytes are missing, by nonce."""
-    return [PAYOUT.read(row) for row in await db.fetch(LIST_UNSIGNED, rail, mode)]
+    return await PAYOUT.find_all(db, LIST_UNSIGNED, rail, mode)
 
 
 async def list_too_cheap(tx: Tx, rail: str, mode: Mode, fee_per_gas: int) -> list[ChainPayout]:
     """Exported payouts in no block that pay less than this for gas, by nonce."""
-    return [PAYOUT.read(row) for row in await tx.fetch(LIST_TOO_CHEAP, rail, mode, fee_per_gas)]
+    return await PAYOUT.find_all(tx, LIST_TOO_CHEAP, rail, mode, fee_per_gas)
 
 
 async def raise_fee(tx: Tx, payout: ChainPayout, terms: GasTerms, now: datetime) -> None:
