@@ -57,7 +57,7 @@ WEIGHTS = {NEAR: 8, PAYER: 4, MENTIONED: 3, AMOUNT: 2}
 
 async def assign(work: Work, part_id: UUID, reference: str, context: OperatorContext) -> Decided:
     """Assign an unmatched transfer to the payment with this reference. Raises `OperatorRefusedError`."""
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     if waiting.side != "credit":
         raise OperatorRefusedError("An outgoing transfer cannot be assigned to a payment.")
     seen = await _observation(work, waiting, reference, context)
@@ -68,7 +68,7 @@ async def assign(work: Work, part_id: UUID, reference: str, context: OperatorCon
 
 async def dismiss(work: Work, part_id: UUID, context: OperatorContext) -> Decided:
     """Dismiss an unmatched transfer that concerns no merchant, such as a bank fee. Raises `OperatorRefusedError`."""
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     return await _decide(work, part_id, waiting, Placed("dismissed"), context)
 
 
@@ -77,13 +77,13 @@ async def match(work: Work, part_id: UUID, payout_ids: Sequence[UUID], context: 
 
     Raises `OperatorRefusedError` unless they are prepared and add up to the transfer.
     """
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     if waiting.side != "debit":
         raise OperatorRefusedError("Only an outgoing transfer can be matched to a payout.")
     wanted = payout_ids or payouts.id_of(waiting.end_to_end_id)
     if not wanted:
         raise OperatorRefusedError("The transfer has no payout ID. Name the payouts that it paid.")
-    await payouts.gather(work.tx, context.at)
+    await payouts.prepare_accepted(work.tx, context.at)
     try:
         placed = await payouts.match(work, wanted, (waiting.currency, waiting.amount_minor))
     except ApiError as lost:
@@ -93,13 +93,13 @@ async def match(work: Work, part_id: UUID, payout_ids: Sequence[UUID], context: 
 
 async def record_fee(work: Work, part_id: UUID, context: OperatorContext) -> Decided:
     """Record an unmatched transfer as a fee of the bank, or as one that it paid back. Raises `OperatorRefusedError`."""
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     return await _decide(work, part_id, waiting, Placed("fee"), context)
 
 
 async def write_off(work: Work, part_id: UUID, context: OperatorContext) -> Decided:
     """Write an unmatched transfer off as a difference that nobody can explain. Raises `OperatorRefusedError`."""
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     return await _decide(work, part_id, waiting, Placed("written_off"), context)
 
 
@@ -108,7 +108,7 @@ async def receive(work: Work, part_id: UUID, source: str | None, context: Operat
 
     Raises `OperatorRefusedError`.
     """
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     if waiting.side != "credit":
         raise OperatorRefusedError("An outgoing transfer is not a payout from a card provider.")
     amount = (waiting.currency, waiting.amount_minor)
@@ -124,7 +124,7 @@ async def receive(work: Work, part_id: UUID, source: str | None, context: Operat
 
 async def reopen(work: Work, part_id: UUID, context: OperatorContext) -> Decided:
     """Make a transfer unmatched again whose decision concerned no merchant. Raises `OperatorRefusedError`."""
-    decided = await _hold(work.tx, part_id)
+    decided = await _lock(work.tx, part_id)
     if decided.outcome not in REOPENED:
         raise OperatorRefusedError(
             Text("Transfer %(part_id)s cannot be reopened: %(outcome)s.", part_id=part_id, outcome=as_text(decided.outcome))
@@ -143,7 +143,7 @@ async def return_payout(work: Work, part_id: UUID, payout_id: UUID | None, conte
     The merchant gets the whole payout back; what the banks kept on the way is a fee. If it is more than the method allows,
     two operators approve it. Raises `OperatorRefusedError`, also by the rules of approvals.
     """
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     if waiting.side != "credit":
         raise OperatorRefusedError("An outgoing transfer is not the return of a payout.")
     wanted = [payout_id] if payout_id is not None else payouts.id_of(waiting.end_to_end_id)
@@ -164,7 +164,7 @@ async def take_back(work: Work, part_id: UUID, reference: str, context: Operator
 
     What the available balance does not cover becomes debt. Raises `OperatorRefusedError`.
     """
-    waiting = await _hold_waiting(work.tx, part_id)
+    waiting = await _lock_unmatched(work.tx, part_id)
     if waiting.side != "debit":
         raise OperatorRefusedError("An incoming transfer does not take a payment back.")
     seen = await _observation(work, waiting, reference, context)
@@ -197,15 +197,15 @@ async def _observation(work: Work, waiting: Waiting, reference: str, context: Op
     )
 
 
-async def _hold(tx: Tx, part_id: UUID) -> Waiting:
-    waiting = await store.hold_part(tx, part_id)
+async def _lock(tx: Tx, part_id: UUID) -> Waiting:
+    waiting = await store.lock_part(tx, part_id)
     if waiting is None:
         raise OperatorRefusedError(Text("There is no transfer %(part_id)s.", part_id=part_id))
     return waiting
 
 
-async def _hold_waiting(tx: Tx, part_id: UUID) -> Waiting:
-    waiting = await _hold(tx, part_id)
+async def _lock_unmatched(tx: Tx, part_id: UUID) -> Waiting:
+    waiting = await _lock(tx, part_id)
     if waiting.outcome != "unmatched":
         raise OperatorRefusedError(
             Text("Transfer %(part_id)s is already matched: %(outcome)s.", part_id=part_id, outcome=as_text(waiting.outcome))

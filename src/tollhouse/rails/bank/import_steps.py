@@ -192,7 +192,7 @@ def _read_piece(reader: StatementReader, piece: bytes) -> tuple[list[int], list[
 async def _check(work: Work, statements: Sequence[Statement]) -> list[Statement]:
     """The statements of a file in the order of import. Raises `OperatorRefusedError` if they do not continue the books."""
     await gate.pause_if_copied(work.tx, work.now)
-    await payouts.gather(work.tx, work.now)  # a restored database may have missed that one left
+    await payouts.prepare_accepted(work.tx, work.now)  # a restored database may have missed that one left
     booked = await accounts_store.list_all(work.tx)
     unfinished = {one.importing_id for one in booked.values() if one.importing_id is not None}
     resumed = [one for one in statements if await store.find_statement(work.tx, one) in unfinished] if unfinished else []
@@ -305,7 +305,7 @@ async def _import_entries(
 async def _match(work: Work, entry: Entry, queued: QueuedStatement, place: int) -> tuple[Placed, ...]:
     """The outcomes of the transfers of an entry. Raises `EntryRefusedError`, which names it."""
     try:
-        return tuple([await _place(work, entry, nth) for nth in range(len(entry.parts))])
+        return tuple([await _match_part(work, entry, nth) for nth in range(len(entry.parts))])
     except TemporarilyUnavailable:
         raise
     except ApiError as lost:
@@ -334,10 +334,10 @@ async def _known(tx: Tx, statements: Sequence[Statement]) -> set[bytes]:
     return await accounts_store.known_entries(tx, [entry for statement in statements for entry in statement.entries])
 
 
-async def _place(work: Work, entry: Entry, nth: int) -> Placed:
+async def _match_part(work: Work, entry: Entry, nth: int) -> Placed:
     """Match by the payout's id, which the bank returns, else by the reference shown to the customer."""
     part = entry.parts[nth]
-    of_payout = await payouts.place(work, entry, part)
+    of_payout = await payouts.match_transfer(work, entry, part)
     if of_payout is not None:
         return of_payout
     names = _references(part)

@@ -38,19 +38,19 @@ from tollhouse.transfers.gate.model import OutgoingTransfer
 NO_REASON = "unknown"
 REFUSED_COUNT_FOR = timedelta(hours=24)
 NO_ROOM = "The bank returned the payout, but the amount would exceed the limit of the merchant's balance."
-LEFT_ALL_THE_SAME = {
+UNEXPECTED_DEBIT = {
     "prepared": "The bank debited a payout that was not exported.",
     "confirmed": "The bank debited a payout that was already confirmed.",
     "refused": "The bank debited a payout that was refused.",
 }
-CAME_BACK_ALL_THE_SAME = {
+UNEXPECTED_RETURN = {
     "prepared": "The bank returned a payout that was not exported.",
     "returned": "The bank returned a payout that was already returned.",
     "refused": "The bank returned a payout that was refused.",
 }
 
 
-async def gather(tx: Tx, now: datetime) -> None:
+async def prepare_accepted(tx: Tx, now: datetime) -> None:
     """Insert payouts for accepted refunds and withdrawals that have none."""
     waiting = [*await orders_store.list_refunds(tx), *await orders_store.list_withdrawals(tx)]
     stored = await payouts_store.find_stored(tx, [payout.id for payout in waiting])
@@ -82,7 +82,7 @@ async def listed(
     offset: int = 0,
 ) -> list[ListedPayout]:
     """Payouts with this status, newest first."""
-    await gather(tx, now)
+    await prepare_accepted(tx, now)
     return await payouts_store.listed(tx, status, catalogue, limit, offset)
 
 
@@ -102,7 +102,7 @@ async def export(
     """
     if account is None:
         raise OperatorRefusedError("No bank account is configured. Set TOLLHOUSE_BANK_IBAN and TOLLHOUSE_BANK_HOLDER.")
-    await gather(work.tx, context.at)
+    await prepare_accepted(work.tx, context.at)
     leaving = await actions.lock_exportable(work, BANK, selected, context)
     batch_id = new_id()
     await payouts_store.export(work.tx, batch_id, account, [payout.id for payout in leaving], context)
@@ -174,7 +174,7 @@ class BankPayouts(Struct, frozen=True):
 
     async def lock(self, work: Work, *, payout_id: UUID) -> StoredPayout:
         """Lock a payout that has one of the statuses, and the one that was seen. Raises `OperatorRefusedError`."""
-        await gather(work.tx, work.now)
+        await prepare_accepted(work.tx, work.now)
         payout = await _lock(work.tx, payout_id, *self.statuses)
         if self.seen is not None and payout.status != self.seen:
             raise OperatorRefusedError(
@@ -218,11 +218,11 @@ async def _refusing_needs_two(work: Work, payout: StoredPayout) -> bool:
     return refused_minor + payout.amount_minor > above_minor
 
 
-async def place(work: Work, entry: Entry, part: Part) -> Placed | None:
+async def match_transfer(work: Work, entry: Entry, part: Part) -> Placed | None:
     """Apply a transfer to the payout whose id it has; None if it has no payout's id."""
     payout = await _named(work.tx, part.end_to_end_id)
     if payout is None:
-        return await _place_batch(work, entry, part)
+        return await _confirm_batch(work, entry, part)
     marked = entry.is_reversal or part.return_reason is not None
     if (payout.currency, payout.amount_minor) != (entry.currency, part.amount_minor):
         return _unmatched(payout, "The amount differs from that of the payout with this ID.")
@@ -230,8 +230,8 @@ async def place(work: Work, entry: Entry, part: Part) -> Placed | None:
         return _unmatched(payout, "The transfer has the ID of a payout, but is neither its debit nor its return.")
     try:
         if marked:
-            return await _came_back(work, payout, part.return_reason or NO_REASON)
-        return await _left(work, payout, is_export_lost=await _is_export_lost(work.tx, payout))
+            return await _return(work, payout, part.return_reason or NO_REASON)
+        return await _confirm(work, payout, is_export_lost=await _is_export_lost(work.tx, payout))
     except ApiError as lost:  # before anything was written
         full = isinstance(lost, BalanceLimitExceeded)
         return _unmatched(payout, NO_ROOM if full else str(ended_otherwise(lost.code)))
@@ -254,7 +254,7 @@ async def match(work: Work, payout_ids: Sequence[UUID], amount: tuple[str, int])
     if {one.currency for one in found} != {currency} or sum(one.amount_minor for one in found) != amount_minor:
         raise OperatorRefusedError("The payouts do not add up to the amount of the transfer.")
     for payout in found:
-        await _left(work, payout, is_export_lost=True)
+        await _confirm(work, payout, is_export_lost=True)
     return Placed("payout", payout_id=found[0].id if len(found) == 1 else None)
 
 
@@ -277,7 +277,7 @@ def return_fee_max(payout: StoredPayout, catalogue: Catalogue) -> int:
 async def return_less(work: Work, payout: StoredPayout, amount_minor: int) -> Placed:
     """Return a locked payout of which this amount came back. The merchant gets all of it. Raises `OperatorRefusedError`."""
     try:
-        placed = await _came_back(work, payout, NO_REASON)
+        placed = await _return(work, payout, NO_REASON)
     except ApiError as lost:
         raise OperatorRefusedError(as_text(lost.message)) from None
     return structs.replace(
@@ -289,7 +289,7 @@ async def return_less(work: Work, payout: StoredPayout, amount_minor: int) -> Pl
 
 async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayout:
     """The payout, locked. Raises `OperatorRefusedError` if it has another status."""
-    payout = await payouts_store.hold(tx, payout_id)
+    payout = await payouts_store.lock(tx, payout_id)
     if payout is None:
         raise OperatorRefusedError(Text("There is no payout %(payout_id)s.", payout_id=payout_id))
     if payout.status not in statuses:
@@ -299,12 +299,12 @@ async def _lock(tx: Tx, payout_id: UUID, *statuses: PayoutStatus) -> StoredPayou
     return payout
 
 
-async def _place_batch(work: Work, entry: Entry, part: Part) -> Placed | None:
+async def _confirm_batch(work: Work, entry: Entry, part: Part) -> Placed | None:
     """Confirm a batch that the bank booked as a single entry."""
     batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
-    payouts = [one for one in await payouts_store.hold_batch(work.tx, batch_id) if one.status != "refused"]
+    payouts = [one for one in await payouts_store.lock_batch(work.tx, batch_id) if one.status != "refused"]
     if not payouts:
         return None
     open_ones = [one for one in payouts if one.status == "exported"]
@@ -315,7 +315,7 @@ async def _place_batch(work: Work, entry: Entry, part: Part) -> Placed | None:
             reason="The entry has the ID of a batch, but its amount differs, or part of the batch was already debited.",
         )
     for payout in payouts:
-        await _left(work, payout)
+        await _confirm(work, payout)
     return Placed("payout")
 
 
@@ -324,11 +324,11 @@ async def _is_export_lost(tx: Tx, payout: StoredPayout) -> bool:
     return payout.status == "prepared" and any(one.cause == "restored" for one in await pauses_store.list_open(tx))
 
 
-async def _left(work: Work, payout: StoredPayout, *, is_export_lost: bool = False) -> Placed:
+async def _confirm(work: Work, payout: StoredPayout, *, is_export_lost: bool = False) -> Placed:
     if payout.debited:
         return _unmatched(payout, "The bank debited this payout twice.")
     if payout.status not in {"exported", "returned"} and not is_export_lost:
-        return _unmatched(payout, LEFT_ALL_THE_SAME[payout.status])
+        return _unmatched(payout, UNEXPECTED_DEBIT[payout.status])
     if payout.status != "returned":
         await actions.complete(work, payout)
     confirm = payouts_store.confirm_lost if payout.status == "prepared" else payouts_store.confirm
@@ -337,21 +337,21 @@ async def _left(work: Work, payout: StoredPayout, *, is_export_lost: bool = Fals
     return Placed("payout", payout_id=payout.id)
 
 
-async def _came_back(work: Work, payout: StoredPayout, reason: str) -> Placed:
+async def _return(work: Work, payout: StoredPayout, reason: str) -> Placed:
     """Return a payout. It was debited before, even if no statement has shown that yet."""
     if payout.status not in {"exported", "confirmed"}:
-        return _unmatched(payout, CAME_BACK_ALL_THE_SAME[payout.status])
+        return _unmatched(payout, UNEXPECTED_RETURN[payout.status])
     if payout.status == "exported":
         await actions.complete(work, payout)
     await actions.reverse(work, payout)
-    if not await payouts_store.come_back(work.tx, payout.id, reason, work.now):
+    if not await payouts_store.record_return(work.tx, payout.id, reason, work.now):
         raise AssertionError("a locked payout does not change")
     return Placed("payout_return", payout_id=payout.id)
 
 
 async def _named(tx: Tx, end_to_end_id: str | None) -> StoredPayout | None:
     payout_id = id_in(end_to_end_id)
-    return None if payout_id is None else await payouts_store.hold(tx, payout_id)
+    return None if payout_id is None else await payouts_store.lock(tx, payout_id)
 
 
 def _unmatched(payout: StoredPayout, reason: str) -> Placed:

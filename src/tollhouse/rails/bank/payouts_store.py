@@ -264,12 +264,12 @@ async def suspended_in(db: Pool | Tx, batch_id: UUID) -> list[UUID]:
     return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
 
-async def hold(tx: Tx, payout_id: UUID) -> StoredPayout | None:
+async def lock(tx: Tx, payout_id: UUID) -> StoredPayout | None:
     """Lock a payout."""
     return await STORED.find(tx, LOCK, payout_id)
 
 
-async def hold_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
+async def lock_batch(tx: Tx, batch_id: UUID) -> list[StoredPayout]:
     """Lock all payouts of a batch."""
     return await STORED.find_all(tx, LOCK_BATCH, batch_id)
 
@@ -284,7 +284,7 @@ async def confirm_lost(tx: Tx, payout_id: UUID, now: datetime) -> bool:
     return await tx.execute(CONFIRM_LOST, payout_id, now) == 1
 
 
-async def come_back(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
+async def record_return(tx: Tx, payout_id: UUID, reason: str, now: datetime) -> bool:
     """Mark a payout as returned; False if it was not confirmed or was returned before."""
     return await tx.execute(RETURN, payout_id, reason, now) == 1
 

@@ -55,7 +55,7 @@ UNMATCHED = """
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
     WHERE p.outcome = 'unmatched' ORDER BY p.id
 """
-HOLD_PART = """
+LOCK_PART = """
     SELECT e.identity, p.nth, p.amount_minor, p.outcome, e.side, e.currency, e.booked_on, p.sent_at, p.other_iban,
            p.other_name, p.end_to_end_id, b.rail AS provider
     FROM bank_entry_parts p JOIN bank_entries e ON e.id = p.entry_id
@@ -179,9 +179,9 @@ async def unmatched(db: Pool, catalogue: Catalogue) -> list[ListedTransfer]:
     return await list_shown(db, ListedTransfer, catalogue, UNMATCHED)
 
 
-async def hold_part(tx: Tx, part_id: UUID) -> Waiting | None:
+async def lock_part(tx: Tx, part_id: UUID) -> Waiting | None:
     """Lock a transfer."""
-    row = await tx.fetchrow(HOLD_PART, part_id)
+    row = await tx.fetchrow(LOCK_PART, part_id)
     return None if row is None else Waiting(*row.values())
 
 
