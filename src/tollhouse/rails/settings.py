@@ -179,7 +179,10 @@ def secret(text: str | None, file: str | None) -> str | None:
 
 
 def current_secret(text: str | None, file: str | None) -> str | None:
-    """The same for jobs that run every second: a file is read again when it has changed. Raises `ValueError`."""
+    """The text of a setting or its file, for jobs of every second: a file is read again when it has changed.
+
+    Raises `ValueError`.
+    """
     if file is None:
         return text
     try:

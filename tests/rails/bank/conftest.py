@@ -1,6 +1,6 @@
-"""A house with a bank account, for statements to be imported into; the invariants hold after each test.
+"""An instance with a bank account, for statements to be imported into; the invariants hold after each test.
 
-The house is these tests' own and has no worker: what leaves by bank is of the whole house, and waits for its operator.
+The instance is only for these tests and has no worker: what leaves by bank is of all merchants, and waits for the operator.
 """
 
 from collections.abc import AsyncIterator, Iterator
@@ -24,6 +24,6 @@ def service(server: embedded.Server) -> Iterator[Service]:
 
 @pytest.fixture
 async def bank(service: Service, services: Services) -> AsyncIterator[Bank]:
-    """The bank of the house. While it is there, live mode can be paid by it."""
+    """The bank of the instance. While it is there, live mode can be paid by it."""
     yield Bank(services)
     assert await broken_invariants(service.dsn) == []

@@ -33,7 +33,7 @@ DECIMALS = {"EUR": 2}
 
 @dataclass
 class Bank:
-    """The bank, and the operator who goes between it and the house."""
+    """The bank, and the operator who goes between it and the instance."""
 
     services: Services
 

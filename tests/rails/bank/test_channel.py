@@ -44,7 +44,7 @@ class Undone(Exception):
 
 @dataclass
 class Folders:
-    """The bank's side of the channel, and the services of a house that has one."""
+    """The bank's side of the channel, and the services of an instance that has one."""
 
     path: Path
     services: Services
@@ -75,7 +75,7 @@ def written_before(file: Path, raw: bytes) -> Path:
 
 @pytest.fixture
 async def folders(service: Service, tmp_path: Path) -> AsyncIterator[Folders]:
-    """A house with a program."""
+    """An instance with a program."""
     for name in ("inbox", "sent", "new"):
         (tmp_path / name).mkdir()
     program = tmp_path / "bank-files"

@@ -28,7 +28,7 @@ LINK = {one: re.compile(rf"/operator/{one}/([0-9a-f-]{{36}})") for one in ("stat
 
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
-    """Olga runs the house."""
+    """Olga is the operator."""
     async with signed_in_operator(service) as actor:
         yield actor
 

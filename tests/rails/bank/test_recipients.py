@@ -32,7 +32,7 @@ FROM = replace(ACCOUNT, address=OURS)
 
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
-    """Olga runs the house."""
+    """Olga is the operator."""
     async with signed_in_operator(service) as actor:
         yield actor
 

@@ -28,7 +28,7 @@ OTHER_IBAN = "NL91ABNA0417164300"
 
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
-    """Olga runs the house."""
+    """Olga is the operator."""
     async with signed_in_operator(service) as actor:
         yield actor
 

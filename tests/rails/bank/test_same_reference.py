@@ -41,7 +41,7 @@ def heads(raw: bytes) -> Statement:
 
 @pytest.fixture
 async def olga(bank: Bank, alice: Actor) -> AsyncIterator[Actor]:
-    """Olga runs the house."""
+    """Olga is the operator."""
     assert bank.services
     async with signed_in_operator(alice.service, "olga") as actor:
         yield actor

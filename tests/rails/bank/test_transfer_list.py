@@ -26,7 +26,7 @@ NEXT = re.compile(r'href="([^"]+)" rel="next"')
 
 @pytest.fixture
 async def olga(service: Service) -> AsyncIterator[Actor]:
-    """Olga runs the house."""
+    """Olga is the operator."""
     async with signed_in_operator(service) as actor:
         yield actor
 

@@ -12,7 +12,7 @@ OrderKind = Literal["withdrawal", "refund"]
 
 
 class Order(Struct, frozen=True, kw_only=True):
-    """The withdrawal or refund that a payout carries out, whose ID it has. It is locked until the transaction ends."""
+    """The withdrawal or refund that a payout carries out, whose ID it has."""
 
     id: UUID
     kind: OrderKind

@@ -254,9 +254,9 @@ async def list_suspended(db: Pool | Tx, batch_id: UUID) -> list[UUID]:
     return [row["id"] for row in await db.fetch(SUSPENDED_IN, batch_id)]
 
 
-async def put_in_batch(tx: Tx, payout_ids: Sequence[UUID], now: datetime) -> int:
-    """Mark waiting payouts as batched. Returns how many waited."""
-    return await tx.execute(BATCH, list(payout_ids), now)
+async def put_in_batch(tx: Tx, payout_ids: Sequence[UUID], now: datetime) -> None:
+    """Mark these payouts as batched, which wait and are locked."""
+    await tx.execute(BATCH, list(payout_ids), now)
 
 
 async def release(tx: Tx, batch_id: UUID, now: datetime) -> None:
