@@ -26,6 +26,7 @@ from tollhouse.http.openapi_schemas import (
     described,
     described_parameters,
     query_parameters,
+    with_meanings,
 )
 from tollhouse.http.openapi_webhooks import PARAMETERS, EventSpec, event_schemas, webhooks
 from tollhouse.http.operations import Operation
@@ -65,7 +66,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         name = f"{operation.surface.name}_{name}" if name in names else name
         names.add(name)
         paths.setdefault(operation.full_path, {})[operation.method.lower()] = _operation(operation, name, parts)
-    return {
+    shown: Json = {
         "openapi": "3.1.0",
         "info": {
             "title": "Tollhouse",
@@ -86,6 +87,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
             "securitySchemes": source.security_schemes,
         },
     }
+    return with_meanings(shown, {one.type: one.description for one in source.event_specs})
 
 
 class _Parts(Struct, frozen=True):

@@ -8,6 +8,7 @@ from typing import Any, cast, get_args
 import msgspec
 from msgspec import Struct
 
+from tollhouse.http.openapi_sentences import meanings_of, member_sentences
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.examples import MOMENT, example_id
 from tollhouse.kernel.money import format_minor
@@ -21,7 +22,11 @@ FIELD_ERROR_SCHEMA: Json = {
     "title": FIELD_ERROR,
     "description": "An invalid member or parameter: its path (`redirect_uris.0`), a code and a message.",
     "type": "object",
-    "properties": {"field": {"type": "string"}, "code": {"type": "string"}, "message": {"type": "string"}},
+    "properties": {
+        "field": {"type": "string", "description": "Path of the member, or name of the parameter."},
+        "code": {"type": "string", "description": "What is wrong, for programs."},
+        "message": {"type": "string", "description": "What is wrong, for people."},
+    },
     "required": ["field", "code", "message"],
 }
 ERROR_SCHEMA: Json = {
@@ -31,8 +36,12 @@ ERROR_SCHEMA: Json = {
     "properties": {
         "error": {"type": "string", "description": "The error code, for programs."},
         "error_description": {"type": "string", "description": "The explanation, for people. The text can change."},
-        "request_id": {"type": "string", "format": "uuid"},
-        "errors": {"type": "array", "items": {"$ref": REF.format(name=FIELD_ERROR)}},
+        "request_id": {"type": "string", "format": "uuid", "description": "ID of the request, also in the server's log."},
+        "errors": {
+            "type": "array",
+            "items": {"$ref": REF.format(name=FIELD_ERROR)},
+            "description": "Every invalid member and parameter.",
+        },
         "scope": {"type": "string", "description": "With `missing_scope`, the scope that is required."},
         "details": {"type": "object", "description": "Further values that depend on the error code."},
     },
@@ -40,6 +49,9 @@ ERROR_SCHEMA: Json = {
 }
 MINOR = "_minor"
 IN_MINOR_UNITS = "`{name}` in minor units, such as cents."
+PAGE_OF, ALL_OF = "The {name} of this page.", "All {name}."
+MEANINGS = "x-enumDescriptions"
+"""The member of a schema with the meanings of its values, as tools for references read it."""
 DECIMALS = 2
 NULL = {"type": "null"}
 PLAIN: Mapping[str, Any] = {"boolean": True, "object": {}}
@@ -64,6 +76,7 @@ class Schemas:
             if kind in answered_types - requested and not kind.__struct_config__.omit_defaults:
                 _require_defaults(components[name])
             _remove_null_default(components[name])
+            _describe(components[name], kind)
 
     def of(self, kind: Any) -> Json:
         """The schema of one of these types."""
@@ -76,8 +89,10 @@ def query_parameters(kind: type[Struct]) -> list[Json]:
     shown = components.pop(kind.__name__)
     if components:
         raise TypeError(f"{kind.__name__} is no flat query")
+    sentences = member_sentences(kind)
     return [
         {"name": name, "in": "query", "required": name in shown["required"], "schema": _without_null(schema)}
+        | ({"description": sentences[name]} if name in sentences else {})
         for name, schema in cast("Json", shown["properties"]).items()
     ]
 
@@ -142,16 +157,15 @@ def _without_null(schema: Json) -> Json:
 
 
 class UsualDescriptions(Struct, frozen=True, kw_only=True):
-    """Descriptions by name: of members, of members of one type (`LinkRequest.amount`), and of parameters by their place."""
+    """Descriptions of members and parameters that mean the same everywhere, by name; of parameters also by their place."""
 
     members: Mapping[str, str]
-    of_types: Mapping[str, str]
     parameters: Mapping[str, Mapping[str, str]]
 
 
 def described(components: Mapping[str, Json], usual: UsualDescriptions) -> Json:
     """The components with a description of each member that has a usual one and none of its own."""
-    return {name: schema | _members(name, schema, usual) for name, schema in components.items()}
+    return {name: schema | _members(schema, usual) for name, schema in components.items()}
 
 
 def described_parameters(parameters: list[Json], usual: UsualDescriptions) -> list[Json]:
@@ -159,23 +173,48 @@ def described_parameters(parameters: list[Json], usual: UsualDescriptions) -> li
     return [one | _parameter(one, usual.parameters.get(one["in"], {})) for one in parameters]
 
 
+def with_meanings(value: Any, events: Mapping[str, str]) -> Any:
+    """A part of the document in which each list of values has the meanings of its vocabulary. `events`: those of types."""
+    if isinstance(value, list):
+        return [with_meanings(one, events) for one in cast("list[Any]", value)]
+    if not isinstance(value, dict):
+        return value
+    shown = {name: with_meanings(one, events) for name, one in cast("Json", value).items()}
+    if not isinstance(shown.get("enum"), list):
+        return shown
+    values = frozenset(map(str, shown["enum"]))
+    meanings = {one: events[one] for one in sorted(values)} if values <= events.keys() else meanings_of(values)
+    return shown | {MEANINGS: meanings} if meanings else shown
+
+
 def _parameter(one: Json, usual: Mapping[str, str]) -> Json:
     is_described = "description" in one or _is_described(one["schema"])
     return {} if is_described or one["name"] not in usual else {"description": usual[one["name"]]}
 
 
-def _members(kind: str, schema: Json, usual: UsualDescriptions) -> Json:
+def _members(schema: Json, usual: UsualDescriptions) -> Json:
     members = cast("Json", schema.get("properties", {}))
-    return {"properties": dict(_described_members(kind, members, usual))} if members else {}
+    return {"properties": dict(_described_members(members, usual))} if members else {}
 
 
-def _described_members(kind: str, members: Json, usual: UsualDescriptions) -> Iterator[tuple[str, Json]]:
+def _described_members(members: Json, usual: UsualDescriptions) -> Iterator[tuple[str, Json]]:
     for name, member in members.items():
-        about = usual.of_types.get(f"{kind}.{name}") or usual.members.get(name, "")
+        about = usual.members.get(name, "")
         if name.endswith(MINOR) and name.removesuffix(MINOR) in members:
             about = IN_MINOR_UNITS.format(name=name.removesuffix(MINOR))
-        shown = about and "$ref" not in member and not _is_described(member)
-        yield name, member | {"description": about} if shown else member
+        elif not about and member.get("type") == "array":
+            about = (PAGE_OF if "has_more" in members else ALL_OF).format(name=name.replace("_", " "))
+        yield name, member | {"description": about} if about and not _is_described(member) else member
+
+
+def _describe(schema: Json, kind: type[Struct]) -> None:
+    """Add the sentences of the fields to the members. That of `amount_minor` is said of `amount`, which stands beside it."""
+    members, sentences = cast("Json", schema["properties"]), member_sentences(kind)
+    for name, member in members.items():
+        is_minor = name.endswith(MINOR) and name.removesuffix(MINOR) in members
+        about = None if is_minor else sentences.get(name) or sentences.get(name + MINOR)
+        if about:
+            member["description"] = about
 
 
 def _is_described(schema: Json) -> bool:

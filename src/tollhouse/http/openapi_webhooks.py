@@ -11,10 +11,10 @@ from tollhouse.kernel.examples import example_id
 HEAD: Json = {
     "id": {"type": "string", "format": "uuid", "description": "ID of the event; the same for every attempt."},
     "type": {"type": "string"},
-    "created_at": {"type": "string", "format": "date-time"},
-    "mode": {"type": "string", "enum": ["live", "test"]},
-    "livemode": {"type": "boolean"},
-    "api_version": {"type": "string", "enum": ["v2"]},
+    "created_at": {"type": "string", "format": "date-time", "description": "When it happened."},
+    "mode": {"type": "string", "enum": ["live", "test"], "description": "Environment of the object."},
+    "livemode": {"type": "boolean", "description": "Whether the object is in the live environment."},
+    "api_version": {"type": "string", "enum": ["v2"], "description": "Version of the payload."},
     "sequence": {"type": "integer", "description": "Increases with each event of the same object.", "examples": [1]},
 }
 SIGNED = "Lowercase hexadecimal HMAC-SHA256 of the raw body, with the signing secret as its key."
@@ -69,11 +69,12 @@ def webhooks(specs: Iterable[EventSpec], examples: Examples) -> Json:
 
 def _payload(spec: EventSpec, schemas: Schemas) -> Json:
     objects = [schemas.of(kind) for kind in spec.objects]
-    data: Json = {"object": objects[0] if len(objects) == 1 else {"anyOf": objects}}
-    data |= {name: schemas.of(kind) for name, kind in spec.beside.items()}
+    shown = objects[0] if len(objects) == 1 else {"anyOf": objects}
+    data: Json = {"object": shown | {"description": "The object after the change."}}
+    data |= {name: schemas.of(kind) | {"description": "What caused the change."} for name, kind in spec.beside.items()}
     members = HEAD | {
-        "type": {"type": "string", "enum": [spec.type]},
-        "data": {"type": "object", "properties": data, "required": list(data)},
+        "type": {"type": "string", "enum": [spec.type], "description": "Type of the event."},
+        "data": {"type": "object", "properties": data, "required": list(data), "description": "What happened."},
     }
     return {"type": "object", "description": spec.description, "properties": members, "required": list(members)}
 

@@ -20,6 +20,8 @@ from tollhouse.platform.database.records import is_internal, is_spread, marked
 
 V = TypeVar("V", bound="RecordView")
 MINOR = "_minor"
+RECORD = "__record__"
+"""The attribute of a view that has its record."""
 
 
 class After(Struct, frozen=True):
@@ -71,7 +73,7 @@ def view_of(record: type[Struct]) -> Callable[[type[V]], type[V]]:
         for field in msgspec.structs.fields(declared):
             _declare(members, field, record)
         shown = [part for member in members for part in _shown(member)]
-        namespace = {"__doc__": declared.__doc__, "of": classmethod(_builder(members))}
+        namespace = {"__doc__": declared.__doc__, RECORD: record, "of": classmethod(_builder(members))}
         name, module = declared.__name__, declared.__module__
         made: Any = msgspec.defstruct(
             name, shown, bases=(RecordView,), module=module, namespace=namespace, frozen=True, kw_only=True

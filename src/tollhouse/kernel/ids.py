@@ -11,7 +11,11 @@ ID_PATTERN = "[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}"
 """An ID in a text."""
 
 Mode = Literal["live", "test"]
-"""The environment. A credential fixes it; live and test never meet."""
+"""The environment. A credential fixes it; live and test never meet.
+
+live: Real money.
+test: Simulated payments.
+"""
 
 MerchantId = NewType("MerchantId", UUID)
 UserId = NewType("UserId", UUID)

@@ -11,6 +11,12 @@ from typing import Literal
 from msgspec import Struct
 
 Access = Literal["read", "write", "offline"]
+"""What a scope gives access to.
+
+read: Reads data.
+write: Changes data or moves money.
+offline: Issues refresh tokens.
+"""
 
 
 class Permission(Struct, frozen=True):

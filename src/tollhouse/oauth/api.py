@@ -49,6 +49,7 @@ class ClientDetails(Struct, frozen=True):
     """An application, and the endpoints for connecting merchants."""
 
     client: ClientView
+    """The application."""
     issuer: Annotated[str, example("https://pay.example")]
     authorization_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/authorize")]
     token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]

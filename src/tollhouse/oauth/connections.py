@@ -21,6 +21,7 @@ class DisconnectResult(Struct, frozen=True):
     """The number of connections that this request ended."""
 
     disconnected: Annotated[int, example(1)]
+    """Number of connections that the request ended."""
 
 
 async def disconnect_one(work: Work, owner: MerchantId, client_id: str, grant_id: UUID) -> DisconnectResult:

@@ -26,31 +26,48 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """Authorization server metadata (RFC 8414, RFC 9207)."""
 
     issuer: Annotated[str, example("https://pay.example")]
+    """Issuer identifier, which equals the base URL."""
     authorization_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/authorize")]
+    """URL to which you send the merchant's browser."""
     token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]
+    """URL that exchanges codes and refresh tokens."""
     revocation_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/revoke")]
+    """URL that revokes tokens."""
     scopes_supported: Annotated[tuple[str, ...], example(["payments:read", "payments:write"])]
+    """Every scope, in the documented order."""
     response_types_supported: Annotated[tuple[str, ...], example(["code"])]
+    """Values of `response_type`."""
     response_modes_supported: Annotated[tuple[str, ...], example(["query"])]
+    """How the authorization response is returned."""
     grant_types_supported: Annotated[tuple[str, ...], example(["authorization_code", "refresh_token"])]
+    """Values of `grant_type`."""
     token_endpoint_auth_methods_supported: Annotated[
         tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
     ]
+    """How clients authenticate at the token endpoint."""
     revocation_endpoint_auth_methods_supported: Annotated[
         tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
     ]
+    """How clients authenticate at the revocation endpoint."""
     code_challenge_methods_supported: Annotated[tuple[str, ...], example(["S256"])]
+    """PKCE methods."""
     authorization_response_iss_parameter_supported: bool
+    """Whether callbacks carry `iss`."""
     service_documentation: Annotated[str, example("https://pay.example/docs")]
+    """URL of the documentation."""
 
 
 class PermissionView(Struct, frozen=True):
     """A scope, and whether the consent page selects it by default."""
 
     scope: Annotated[str, example("payments:read")]
+    """Name of the scope."""
     description: Annotated[str, example("Read payment links and transactions.")]
+    """What the scope allows, as the consent page says it."""
     access: Annotated[Access, example("read")]
+    """Kind of access."""
     default_selected: bool
+    """Whether the consent page selects it by default."""
 
 
 class PermissionList(Struct, frozen=True):

@@ -16,8 +16,25 @@ from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.database.errors import OutcomeUnknown
 
 ClientType = Literal["confidential", "public"]
+"""Kind of application.
+
+confidential: Runs on a server, which keeps a secret.
+public: Runs in a browser or on a device, without a secret.
+"""
 ClientStatus = Literal["enabled", "paused", "revoked"]
+"""State of an application.
+
+enabled: Merchants can connect it.
+paused: The owner stopped it: new connections are blocked, and earlier ones ended.
+revoked: It has ended for good.
+"""
 GrantStatus = Literal["active", "expired", "revoked"]
+"""State of a connection.
+
+active: It gives access.
+expired: It ended after 30 days.
+revoked: It was ended by the merchant, the owner or the service.
+"""
 Decision = Literal["allowed", "denied"]
 
 
@@ -67,20 +84,26 @@ class ClientView(Struct, frozen=True, kw_only=True):
 
     client_id: ClientId
     name: Annotated[str, example("Northwind Ledger")]
+    """Name of the application, which merchants see."""
     client_type: Annotated[ClientType, example("confidential")]
     description: Annotated[str, example("Bookkeeping for small shops.")]
+    """What the application does, as merchants read it."""
     website_url: str | None
     redirect_uris: Annotated[list[str], example(["https://app.example/callback"])]
     scopes: list[str]
     version: int
     status: Annotated[ClientStatus, example("enabled")]
+    """Whether merchants can connect it."""
     active_connections: Annotated[int, example(1)]
+    """Number of connections that give access."""
     last_used_at: Timestamp | None
     secret_hint: str | None
+    """Last characters of the client secret; null for a public application."""
     created_at: Timestamp
     updated_at: Timestamp
     revoked_at: Timestamp | None
     suspended_at: Timestamp | UnsetType = UNSET
+    """When the operator suspended the application; absent if it is not suspended."""
     client_secret: str | UnsetType = UNSET
 
 
@@ -94,6 +117,7 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
     mode: Mode
     livemode: bool
     status: GrantStatus
+    """Whether the connection gives access."""
     created_at: Timestamp
     expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
@@ -104,9 +128,12 @@ class ApplicationView(Struct, frozen=True):
     """An application as a connected merchant sees it."""
 
     name: Annotated[str, example("Northwind Ledger")]
+    """Name of the application."""
     description: Annotated[str, example("Bookkeeping for small shops.")]
+    """What the application does."""
     website_url: str | None
     status: Annotated[ClientStatus, example("enabled")]
+    """Whether merchants can connect it."""
 
 
 class GrantView(Struct, frozen=True, kw_only=True):
@@ -115,10 +142,12 @@ class GrantView(Struct, frozen=True, kw_only=True):
     grant_id: UUID
     client_id: ClientId
     application: ApplicationView
+    """Application that is connected."""
     scopes: list[str]
     mode: Mode
     livemode: bool
     status: GrantStatus
+    """Whether the connection gives access."""
     created_at: Timestamp
     expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
@@ -191,9 +220,13 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
     """The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
 
     access_token: Annotated[str, example("that_…")]
+    """Opaque bearer token for the Integration API."""
     token_type: Literal["Bearer"]
+    """Always `Bearer`."""
     expires_in: Annotated[int, example(900)]
+    """Remaining lifetime of the access token, in seconds."""
     scope: str
+    """Scopes that were granted, separated by spaces."""
     refresh_token: Annotated[str | UnsetType, example("thrt_…")] = UNSET
 
 

@@ -26,6 +26,11 @@ class RevocationForm(Struct, frozen=True):
 
     token: Annotated[str, example("thrt_…")]
     token_type_hint: Literal["access_token", "refresh_token"] | UnsetType = UNSET
+    """Type of the token. The result does not depend on it.
+
+    access_token: The token is an access token.
+    refresh_token: The token is a refresh token.
+    """
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
 

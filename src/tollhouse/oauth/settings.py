@@ -30,10 +30,12 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     name: Annotated[Any, TEXT, example("Northwind Ledger")] = UNSET
+    """Name of the application. Merchants see it on the consent page."""
     client_type: Annotated[Any, TEXT, example("confidential")] = UNSET
     redirect_uris: Annotated[Any, TEXTS, example(["https://app.example/callback"])] = UNSET
     scopes: Annotated[Any, TEXTS, example(["payments:read", "payments:write"])] = UNSET
     description: Annotated[Any, TEXT] = UNSET
+    """What the application does. Merchants see it on the consent page."""
     website_url: Annotated[Any, TEXT] = UNSET
     version: Annotated[Any, NUMBER] = UNSET
 

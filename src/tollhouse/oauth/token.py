@@ -56,11 +56,18 @@ class TokenForm(Struct, frozen=True):
     """The parameters: those of a code exchange or of a refresh, and the client's credentials."""
 
     grant_type: Literal["authorization_code", "refresh_token"]
+    """What is exchanged for an access token.
+
+    authorization_code: Exchanges a code after consent.
+    refresh_token: Exchanges a refresh token for new tokens.
+    """
     code: Annotated[str | UnsetType, example("thac_…")] = UNSET
+    """The authorization code, for the grant type `authorization_code`."""
     redirect_uri: Annotated[str | UnsetType, example("https://app.example/callback")] = UNSET
     code_verifier: Annotated[str | UnsetType, example("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")] = UNSET
     refresh_token: str | UnsetType = UNSET
     scope: str | UnsetType = UNSET
+    """Fewer scopes than were granted, separated by spaces. Only for a refresh token."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
 

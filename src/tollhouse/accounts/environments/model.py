@@ -13,6 +13,12 @@ from tollhouse.kernel.limits import URL_CHARS_MAX
 from tollhouse.platform.database.records import Json, Record
 
 ProjectStatus = Literal["in_review", "approved", "rejected"]
+"""Result of a review.
+
+in_review: An operator has to decide.
+approved: The project can sell.
+rejected: The project cannot sell.
+"""
 
 Address = Annotated[str, documented(format="uri", maxLength=URL_CHARS_MAX)]
 """A URL in a request body."""
@@ -48,8 +54,11 @@ class ProjectChanges(Struct, frozen=True, kw_only=True):
     """The members of a project that change when an operator approves them, with their new values."""
 
     name: str | UnsetType = UNSET
+    """New name of the project."""
     website_url: str | UnsetType | None = UNSET
+    """New website of the project."""
     description: str | UnsetType | None = UNSET
+    """New description of the project; null if it is removed."""
 
 
 class ReviewedProject(Struct, frozen=True, kw_only=True):

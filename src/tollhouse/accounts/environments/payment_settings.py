@@ -26,7 +26,11 @@ Finality = Blocks | Literal["finalized"]
 """Confirmations required: a number of blocks, or the finality of the chain."""
 
 Settlement = Literal["convert", "keep"]
-"""What happens with money in another currency than its link's: it is converted to that currency, or kept."""
+"""What happens with money in another currency than its link's: it is converted to that currency, or kept.
+
+convert: It is converted into the currency of the link.
+keep: It stays in the currency that was paid.
+"""
 
 ShopName = Annotated[
     str, Meta(description="Replaces the business name."), documented(minLength=1, maxLength=BRAND_CHARS_MAX)

@@ -43,6 +43,7 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
     email: str
     password: Annotated[str, example("a long password")]
     code: str | None = None
+    """Code of the authenticator, or a backup code, if two-factor authentication is on."""
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
@@ -50,12 +51,14 @@ class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
 
     password: Annotated[str, example("a long password")]
     code: str | None = None
+    """Code of the authenticator, or a backup code, if two-factor authentication is on."""
 
 
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of a new API key. `scopes` defaults to all but `offline_access`."""
 
     name: Annotated[str, example("Till")]
+    """Name that tells your keys apart, such as the system that uses it."""
     mode: Mode
     scopes: Annotated[list[str] | None, example(["payments:read", "payments:write"])] = None
 
@@ -82,6 +85,11 @@ class MerchantView(Struct, frozen=True):
     merchant_id: UUID
     business_name: str
     status: Literal["active", "suspended"]
+    """Whether the account can be used.
+
+    active: It can.
+    suspended: An operator suspended it: API requests fail, and the dashboard can be read.
+    """
     created_at: Timestamp
 
 
@@ -89,6 +97,7 @@ class UserView(Struct, frozen=True):
     """A user of a merchant."""
 
     user_id: UUID
+    """ID of the user."""
     email: str
     created_at: Timestamp
 
@@ -97,7 +106,9 @@ class SessionView(Struct, frozen=True):
     """The merchant and user of a session."""
 
     merchant: MerchantView
+    """Merchant that the session belongs to."""
     user: UserView
+    """User who signed in."""
 
 
 class ApiKeyView(Struct, frozen=True, kw_only=True):
@@ -105,11 +116,18 @@ class ApiKeyView(Struct, frozen=True, kw_only=True):
 
     api_key_id: UUID
     name: Annotated[str, example("Till")]
+    """Name that tells your keys apart."""
     mode: Mode
     livemode: bool
     scopes: list[str]
     hint: Annotated[str, example("th_test_…x9Fq")]
+    """Beginning and end of the key, to recognize it."""
     status: Literal["active", "revoked"]
+    """Whether the key is accepted.
+
+    active: It is accepted.
+    revoked: It has ended for good.
+    """
     created_at: Timestamp
     last_used_at: Timestamp | None
 
@@ -118,6 +136,7 @@ class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
     """A new API key. `api_key` is returned only once."""
 
     api_key: Annotated[str, example("th_test_… (shown once)")]
+    """The key itself; it is shown in this response only."""
 
 
 class ApiKeyList(Struct, frozen=True):
@@ -130,14 +149,18 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The account in the integration API. The last two members are set for applications only."""
 
     merchant_id: UUID
+    """ID of the merchant."""
     business_name: str
     mode: Mode
     livemode: bool
     api_key_id: ApiKeyId | None
+    """ID of the API key that sent the request; null for an access token."""
     scopes: list[str]
     active: bool
+    """Whether the account can be used; a suspended one cannot."""
     oauth_client_id: ClientId | None = None
     oauth_grant_id: GrantId | None = None
+    """ID of the connection; present for access tokens only."""
 
 
 class Business(Struct, frozen=True):

@@ -68,14 +68,28 @@ class NewSettings(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     default_currency: str
     payment_methods: list[MethodChoice]
+    """Methods to offer at checkout."""
     link_expiry_minutes: Minutes
+    """Lifetime of new payment links that do not set one, in minutes."""
     underpayment_tolerance_bps: BasisPoints
+    """How much of the amount may be missing, in hundredths of a percent."""
     overpayment: Literal["credit", "refund_required"]
+    """What happens with a payment above the amount.
+
+    credit: All of it is credited.
+    refund_required: What is above the amount has to be refunded.
+    """
     late_payments: Annotated[Literal["refund_required", "accept"], example("refund_required")]
+    """What happens with money that arrives after the deadline.
+
+    accept: The payment succeeds.
+    refund_required: It has to be refunded.
+    """
     late_monitoring_days: Days
     success_url: ReturnAddress | None = None
     cancel_url: Address | None = None
     branding: Branding
+    """Logo, color and support contact of the hosted pages."""
     confirmations: Confirmations
     additional_currencies: AdditionalCurrencies = []
     settlement: SettlementChoice = "convert"
@@ -143,21 +157,29 @@ class SettingsView(Struct, frozen=True, kw_only=True):
     object: Literal["settings"] = "settings"
     default_currency: str
     payment_methods: list[MethodChoice]
+    """Every method of the environment, with whether the checkout offers it."""
     link_expiry_minutes: Minutes
+    """Lifetime of new payment links that do not set one, in minutes."""
     underpayment_tolerance_bps: BasisPoints
+    """How much of the amount may be missing, in hundredths of a percent."""
     overpayment: Literal["credit", "refund_required"]
+    """What happens with a payment above the amount."""
     late_payments: Annotated[Literal["refund_required", "accept"], example("refund_required")]
+    """What happens with money that arrives after the deadline."""
     late_monitoring_days: Days
     success_url: str | None
     cancel_url: str | None
     branding: Branding
+    """Logo, color and support contact of the hosted pages."""
     confirmations: Confirmations
     additional_currencies: AdditionalCurrencies
     settlement: SettlementChoice
     version: int
     updated_at: Timestamp | None
     supported_payment_methods: Annotated[list[str], example(["sandbox:EUR"])]
+    """IDs of the methods that the service has."""
     webhook_signing_secret_configured: bool
+    """Whether webhooks of this environment can be signed."""
     mode: Mode
     livemode: bool
 

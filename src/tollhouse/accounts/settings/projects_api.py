@@ -38,8 +38,10 @@ class ProjectBody(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """The fields of a project that a merchant can set."""
 
     name: Annotated[str, example("Coffee")]
+    """Name of the project."""
     website_url: str | None = None
     description: str | None = None
+    """What the project sells."""
 
     def facts(self) -> ProjectFacts:
         """The facts of the project. Raises `ValidationFailed`."""
@@ -88,12 +90,18 @@ class ReviewedProjectView(Struct, frozen=True, kw_only=True):
     id: UUID
     object: Literal["project"] = "project"
     name: Annotated[str, example("Coffee")]
+    """Approved name of the project, which customers see."""
     status: Annotated[ProjectStatus, example("approved")]
+    """Result of the operator's review."""
     rejected_because: str | None
+    """Why the operator rejected the project."""
     pending_changes: ProjectChanges | None
+    """Changes that an operator has not approved yet; null if there are none."""
     changes_rejected_because: str | None
+    """Why the operator rejected the latest changes."""
     website_url: Annotated[str | None, example("https://shop.example")]
     description: str | None
+    """What the project sells."""
     created_at: Timestamp
     updated_at: Timestamp
     mode: Mode

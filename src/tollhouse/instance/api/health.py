@@ -23,14 +23,18 @@ class Liveness(Struct, frozen=True):
     """The response of the liveness probe."""
 
     status: Literal["ok"]
+    """The process is running."""
 
 
 class Readiness(Struct, frozen=True):
     """The response of the readiness probe. `log_lines_lost` counts since the process started."""
 
     status: Literal["ok"]
+    """The instance answers requests."""
     log_lines_lost: Annotated[int, example(0)]
+    """Log lines that could not be written since this process started."""
     parts: ReadinessParts
+    """State of everything that the instance needs."""
 
 
 @OPERATIONS.add("GET", "/healthz", guard=anyone)

@@ -22,6 +22,14 @@ PARTS = """
 """
 
 
+Presence = Literal["ok", "missing"]
+"""Whether something is there.
+
+ok: It is.
+missing: It is not.
+"""
+
+
 class ReadinessParts(Struct, frozen=True):
     """What the instance needs. Without a worker nothing is delivered; without the others requests fail.
 
@@ -30,11 +38,26 @@ class ReadinessParts(Struct, frozen=True):
     """
 
     database: Literal["ok"]
+    """The database answers."""
     schema: Literal["ok"]
+    """The schema of the database has every migration of this version."""
     keys: Literal["ok", "wrong"]
-    partitions: Literal["ok", "missing"]
-    worker: Literal["ok", "missing"]
+    """Whether the key ring decrypts what the database holds.
+
+    ok: It does.
+    wrong: It is another key ring.
+    """
+    partitions: Presence
+    """Whether the tables have room for the next hour."""
+    worker: Presence
+    """Whether a worker reported in the last minutes; without one nothing is delivered."""
     disk: Literal["ok", "low", "full"]
+    """How much space is left on the disk.
+
+    ok: Enough.
+    low: Little.
+    full: Too little to write.
+    """
 
 
 async def read_parts(db: Pool, keys: KeyRing, now: datetime, data_dir: Path) -> ReadinessParts:

@@ -22,20 +22,30 @@ class CurrencyOperations(Struct, frozen=True, forbid_unknown_fields=True):
     """The operations a currency supports."""
 
     balances: bool = True
+    """Whether a balance can be held in it."""
     payments: bool = True
+    """Whether payment links can have it."""
     withdrawals: bool = True
+    """Whether it can be withdrawn."""
     conversions: bool = True
+    """Whether it can be converted."""
 
 
 class Chain(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """A network that carries the currency. `deposit` does not imply `withdrawal`."""
 
     network: Annotated[str, Meta(pattern="^[a-z0-9_-]{1,32}$")]
+    """Name of the network."""
     asset_id: Words | None = None
+    """Contract of the token; null for the network's own coin."""
     onchain_decimals: Annotated[int, Meta(ge=0, le=36), example(2)]
+    """Digits after the point of amounts on the network."""
     confirmations: Annotated[str, Meta(pattern="^(finalized|[1-9][0-9]{0,3})$"), example("finalized")]
+    """When a transfer counts as final: a number of blocks, or `finalized`."""
     deposit: bool
+    """Whether payments can arrive on it."""
     withdrawal: bool
+    """Whether withdrawals can leave on it."""
 
 
 class Currency(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

@@ -16,6 +16,13 @@ from tollhouse.kernel.money import MINOR_MAX, percentage
 from tollhouse.kernel.text import Text, Translatable
 
 MethodType = Literal["card", "bank_transfer", "crypto", "simulator"]
+"""Kind of payment method.
+
+card: A card.
+bank_transfer: A bank transfer.
+crypto: A transfer on a network.
+simulator: The simulator of the test environment.
+"""
 UnavailableReason = Literal[
     "provider_not_configured",
     "provider_down",
@@ -27,6 +34,18 @@ UnavailableReason = Literal[
     "project_not_allowed",
     "rate_unavailable",
 ]
+"""Why a payment method is not available.
+
+not_in_environment: It does not exist in this environment.
+disabled_by_operator: The operator switched it off.
+disabled_by_merchant: You switched it off in the settings.
+currency_not_supported: It does not take this currency.
+amount_out_of_range: The amount is too small or too large.
+provider_not_configured: The operator has not set up the provider.
+provider_down: The provider does not answer.
+project_not_allowed: The project must not use it.
+rate_unavailable: There is no current rate.
+"""
 
 
 Minor = Annotated[int, Meta(ge=0, le=MINOR_MAX)]
@@ -41,10 +60,15 @@ class Fees(Struct, frozen=True, forbid_unknown_fields=True):
     """
 
     fixed_minor: Annotated[Minor, example(0)] = 0
+    """Fixed part of the fee, in minor units."""
     basis_points: Annotated[int, Meta(ge=0, le=10_000), example(0)] = 0
+    """Share of the amount, in hundredths of a percent."""
     minimum_minor: Minor = 0
+    """Smallest fee, in minor units."""
     maximum_minor: Minor | None = None
+    """Largest fee, in minor units; null is unlimited."""
     chargeback_minor: Annotated[Minor, example(0)] = 0
+    """Fee for a chargeback, in minor units."""
 
     def of(self, amount_minor: int) -> int:
         """The fee in minor units; at most the amount."""

@@ -15,6 +15,12 @@ from tollhouse.kernel.money import MINOR_MAX
 SANDBOX = "sandbox"
 QUANTITY_MAX = 2**31 - 1
 UnavailableReason = Literal["not_in_environment", "disabled_by_operator", "provider_not_configured"]
+"""Why a product cannot be ordered.
+
+not_in_environment: It does not exist in this environment.
+disabled_by_operator: The operator switched it off.
+provider_not_configured: The operator has not set up the provider.
+"""
 Quantity = Annotated[int, Meta(ge=1, le=QUANTITY_MAX)]
 
 

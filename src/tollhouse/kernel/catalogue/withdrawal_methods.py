@@ -14,7 +14,19 @@ from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.kernel.text import Text, Translatable
 
 FeeMode = Literal["deduct", "add"]
+"""Who bears the fees of a withdrawal.
+
+deduct: Fees are taken from the amount.
+add: Fees are added to the amount.
+"""
 ReceiverType = Literal["iban", "evm_address", "bitcoin_address", "sandbox"]
+"""Kind of receiver.
+
+iban: An IBAN with its holder.
+evm_address: An address of an EVM network.
+bitcoin_address: A Bitcoin address.
+sandbox: Any text, in the test environment.
+"""
 Limit = Annotated[int, Meta(ge=1, le=MINOR_MAX)]
 DATA = "withdrawal_methods.toml"
 RETURN_FEE_MAX_MINOR = 5_000

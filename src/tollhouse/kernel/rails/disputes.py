@@ -15,23 +15,41 @@ class Evidence(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the merchant says about a dispute, as texts. The names are those of card networks and their providers."""
 
     product_description: str | None = None
+    """What was sold."""
     customer_name: str | None = None
+    """Name of the customer."""
     customer_email_address: str | None = None
+    """Email address of the customer."""
     customer_purchase_ip: str | None = None
+    """IP address that the customer ordered from."""
     customer_communication: str | None = None
+    """Messages between you and the customer about the order."""
     billing_address: str | None = None
+    """Billing address of the customer."""
     shipping_address: str | None = None
+    """Address that the goods were sent to."""
     shipping_carrier: str | None = None
+    """Carrier that delivered the goods."""
     shipping_date: str | None = None
+    """Day on which the goods were sent."""
     shipping_tracking_number: str | None = None
+    """Tracking number of the carrier."""
     service_date: str | None = None
+    """Day on which the service was provided."""
     service_documentation: str | None = None
+    """What shows that the service was provided."""
     access_activity_log: str | None = None
+    """When the customer signed in to or downloaded a digital product."""
     refund_policy: str | None = None
+    """Your refund policy, and why no refund was due."""
     cancellation_policy: str | None = None
+    """Your cancellation policy."""
     cancellation_rebuttal: str | None = None
+    """Why the order was not canceled."""
     duplicate_charge_explanation: str | None = None
+    """How this payment differs from a payment it seems to repeat."""
     uncategorized_text: str | None = None
+    """Anything else that supports you."""
 
 
 def encode(evidence: Evidence) -> str:

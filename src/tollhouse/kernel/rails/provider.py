@@ -14,9 +14,22 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.text import Translatable
 
 Decline = Literal["card_declined", "insufficient_funds", "expired_method", "double_spend", "canceled_by_customer"]
+"""Why a payment failed.
+
+card_declined: The customer's bank declined it.
+insufficient_funds: The customer's account has too little money.
+expired_method: The card or account has expired.
+double_spend: The money was spent in another transfer.
+canceled_by_customer: The customer canceled it.
+"""
 RefundError = Literal["refund_declined", "receiver_invalid", "returned_by_bank"]
 PayoutError = Literal["payout_declined", "receiver_invalid"]
 RailError = Literal["provider_not_configured", "provider_down"]
+"""Why a rail cannot be used.
+
+provider_not_configured: The operator has not set up the provider.
+provider_down: The provider does not answer.
+"""
 SANDBOX_RAIL = "sandbox"
 """The name of the rail of test mode."""
 

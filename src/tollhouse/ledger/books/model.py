@@ -15,6 +15,13 @@ from tollhouse.kernel.money import MINOR_MAX
 from tollhouse.platform.database.records import Columns, Record, Selected
 
 MerchantCode = Literal["available", "pending", "reserved", "debt"]
+"""Part of a balance.
+
+available: What can be spent.
+pending: What is not final yet.
+reserved: What is set aside for actions that have not ended.
+debt: What is owed.
+"""
 EntryType = Literal[
     "payment",
     "payment_fee",
@@ -41,6 +48,33 @@ EntryType = Literal[
     "adjustment",
     "test_funding",
 ]
+"""What an entry is for.
+
+payment: A payment of a customer.
+payment_fee: The fee of a payment.
+settlement: Debt that was repaid from money that arrived.
+refund: A refund to a customer.
+refund_reversal: A refund that came back.
+chargeback: A chargeback.
+chargeback_fee: The fee of a chargeback.
+chargeback_reversal: A chargeback that was won.
+hold: An amount was set aside.
+release: An amount that was set aside is available again.
+withdrawal: A withdrawal.
+withdrawal_fee: The platform's fee of a withdrawal.
+network_fee: The network's fee of a withdrawal.
+withdrawal_return: A withdrawal that came back.
+conversion_out: What a conversion cost.
+conversion_in: What a conversion brought.
+conversion_fee: The fee of a conversion.
+balance_payment_out: A balance payment to an application's owner.
+balance_payment_in: A balance payment from a merchant.
+balance_payment_refund: A refund of a balance payment.
+fulfillment: A delivery of in-game currency.
+fulfillment_refund: The price of a delivery that was returned.
+adjustment: A correction by the operator.
+test_funding: Test funds.
+"""
 BankPosting = Literal[
     "bank_entry",
     "bank_opening",

@@ -46,12 +46,16 @@ class ReservedBreakdown(Struct, frozen=True):
     """What the reserved amount is reserved for."""
 
     withdrawals: str
+    """Reserved for withdrawals."""
     withdrawals_minor: int
     balance_payments: str
+    """Reserved for balance payments."""
     balance_payments_minor: int
     refunds: str
+    """Reserved for refunds."""
     refunds_minor: int
     fulfillments: str
+    """Reserved for fulfillments."""
     fulfillments_minor: int
 
 
@@ -62,16 +66,22 @@ class BalanceView(Struct, frozen=True, kw_only=True):
     currency: str
     decimals: int
     available: str
+    """What you can spend."""
     available_minor: int
     pending: str
+    """What has arrived and is not final yet."""
     pending_minor: int
     reserved: str
+    """What is set aside for actions that have not ended."""
     reserved_minor: int
     debt: str
+    """What you owe; it is taken from the next payments."""
     debt_minor: int
     total: str
+    """Available, pending and reserved, less debt."""
     total_minor: int
     reserved_breakdown: ReservedBreakdown
+    """What the reserved amount is for."""
     version: int
     updated_at: Timestamp | None
     mode: Mode
@@ -82,6 +92,7 @@ class EntrySource(Struct, frozen=True):
     """The object an entry belongs to, such as a `transaction`."""
 
     type: Annotated[str, example("transaction")]
+    """Type of the object, such as `transaction`."""
     id: Annotated[UUID, example(example_id("transaction_id"))]
 
 
@@ -94,19 +105,32 @@ class EntryView(Struct, frozen=True, kw_only=True):
     id: UUID
     object: Literal["ledger_entry"] = "ledger_entry"
     ledger_transaction_id: UUID
+    """ID of the journal entry; all its postings have the same one."""
     account: Annotated[MerchantCode, example("available")]
+    """Part of the balance that changed."""
     direction: Annotated[Literal["credit", "debit"], example("credit")]
+    """Side of the posting.
+
+    credit: What can be spent increases, or debt decreases.
+    debit: What can be spent decreases, or debt increases.
+    """
     amount: str
     amount_minor: int
     signed_amount_minor: Annotated[int, example(420)]
+    """Amount in minor units, negative if the account decreased."""
     balance_after: str
+    """Balance of the account after the entry."""
     balance_after_minor: int
     currency: str
     type: Annotated[EntryType, example("payment")]
+    """What the entry is for."""
     source: EntrySource
+    """Object that caused the entry."""
     oauth_client_id: str | None
     description: Annotated[str, example("Payment")]
+    """The entry in words."""
     sequence: Annotated[int, example(1)]
+    """Number of the entry; it rises within an account."""
     created_at: Timestamp
     mode: Mode
     livemode: bool

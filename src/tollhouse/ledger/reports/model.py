@@ -17,6 +17,12 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 
 GroupBy = Literal["none", "day", "month"]
+"""How a report is grouped.
+
+none: One row for the whole period.
+day: A row for each day.
+month: A row for each month.
+"""
 LineName = Literal[
     "payments_gross",
     "payment_fees",
@@ -87,6 +93,11 @@ class SummaryQuery(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     project_id: UUID | None = None
     group_by: GroupBy = "none"
     format: Literal["json", "csv"] = "json"
+    """Format of the response.
+
+    json: An object.
+    csv: A file with a line for each row.
+    """
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """The errors of each parameter."""
@@ -169,40 +180,59 @@ class SummaryView(Struct, frozen=True, kw_only=True):
     currency: str
     decimals: int
     start: Timestamp = msgspec.field(name="from")
+    """Start of the period."""
     to: Timestamp
+    """End of the period, which is not included."""
     opening: str
+    """Total balance at the start."""
     opening_minor: int
     payments_gross: str
+    """Payments before fees."""
     payments_gross_minor: int
     payment_fees: str
+    """Fees of payments."""
     payment_fees_minor: int
     refunds: str
+    """Refunds, less those that came back."""
     refunds_minor: int
     chargebacks: str
+    """Chargebacks, less those that were won."""
     chargebacks_minor: int
     chargeback_fees: str
+    """Fees of chargebacks."""
     chargeback_fees_minor: int
     withdrawals: str
+    """Withdrawals, less those that came back."""
     withdrawals_minor: int
     withdrawal_fees: str
+    """Fees of withdrawals, of the platform and of networks."""
     withdrawal_fees_minor: int
     conversions_in: str
+    """What conversions brought."""
     conversions_in_minor: int
     conversions_out: str
+    """What conversions cost."""
     conversions_out_minor: int
     conversion_fees: str
+    """Fees of conversions."""
     conversion_fees_minor: int
     fulfillments: str
+    """Cost of fulfillments."""
     fulfillments_minor: int
     balance_payments_in: str
+    """Balance payments from merchants to you."""
     balance_payments_in_minor: int
     balance_payments_out: str
+    """Balance payments from you to applications."""
     balance_payments_out_minor: int
     adjustments: str
+    """Adjustments by the operator."""
     adjustments_minor: int
     closing: str
+    """Total balance at the end."""
     closing_minor: int
     counts: Annotated[dict[str, int], example({"payments_gross": 1})]
+    """Number of entries of each line."""
 
 
 class FinancialReport(Struct, frozen=True, kw_only=True):
@@ -210,9 +240,13 @@ class FinancialReport(Struct, frozen=True, kw_only=True):
 
     object: Literal["financial_summary"] = "financial_summary"
     start: Timestamp = msgspec.field(name="from")
+    """Start of the report."""
     to: Timestamp
+    """End of the report, which is not included."""
     group_by: GroupBy
+    """How the rows are grouped."""
     financial_summaries: list[SummaryView]
+    """A row for each currency and period."""
     mode: Mode
     livemode: bool
 

@@ -19,6 +19,15 @@ from tollhouse.payments.refunds.chargeback_responses_store import ChargebackResp
 from tollhouse.payments.transactions.model import ChargebackStatus
 
 DisputeStatus = Literal["needs_response", "under_review", "won", "lost", "accepted", "expired"]
+"""State of a dispute.
+
+needs_response: You can send evidence until the deadline.
+under_review: The bank decides.
+won: You have the money again.
+lost: The customer keeps the money.
+accepted: You accepted it.
+expired: The deadline passed without evidence.
+"""
 
 
 class DisputeStep(Struct, frozen=True):
@@ -91,6 +100,7 @@ class DisputeStepView(Struct, frozen=True):
     """A status and when it began."""
 
     status: Annotated[DisputeStatus, example("needs_response")]
+    """State that began."""
     at: Timestamp
 
 
@@ -101,19 +111,27 @@ class DisputeView(Struct, frozen=True, kw_only=True):
     object: Literal["dispute"] = "dispute"
     transaction_id: UUID
     payment_link_id: UUID
+    """ID of the payment link."""
     external_id: str | None
     method_id: str
     status: Annotated[DisputeStatus, example("needs_response")]
+    """State of the dispute."""
     reason: Annotated[str, example("fraudulent")]
+    """Reason that the customer gave to the bank."""
     amount: str
     amount_minor: int
     fee: str
+    """Fee of the dispute."""
     fee_minor: int
     currency: str
     evidence: EvidenceView
+    """Evidence that you saved."""
     evidence_due_at: Timestamp | None
+    """Until when you can respond."""
     evidence_submitted_at: Timestamp | None
+    """When you submitted the evidence."""
     history: list[DisputeStepView]
+    """Every state of the dispute, oldest first."""
     mode: Mode
     livemode: bool
     created_at: Timestamp

@@ -37,13 +37,24 @@ class CurrencyView(Struct, frozen=True, kw_only=True):
     """A currency. A chain's `deposit` does not imply its `withdrawal`."""
 
     code: Annotated[str, example("EUR")]
+    """Currency code, such as `EUR`."""
     name: Annotated[str, example("Euro")]
+    """Name of the currency."""
     type: Annotated[Literal["fiat", "crypto"], example("fiat")]
+    """Kind of currency.
+
+    fiat: Money of a state.
+    crypto: Money on a network.
+    """
     decimals: int
     symbol: Annotated[str, example("€")]
+    """Symbol that is shown with amounts."""
     operations: CurrencyOperations
+    """What can be done with the currency."""
     balance_payment_supported: bool
+    """Whether balance payments can have it."""
     chains: tuple[Chain, ...]
+    """Networks that carry the currency."""
     mode: Mode
     livemode: bool
 
@@ -61,20 +72,39 @@ class PaymentMethodView(Struct, frozen=True, kw_only=True):
 
     method_id: str
     name: Annotated[str, example("Sandbox")]
+    """Name of the method, which customers see."""
     type: MethodType
+    """Kind of method."""
     network: str
+    """Network or rail of the method."""
     asset: Annotated[str, example("EUR")]
+    """What the customer pays with."""
     currencies: Annotated[tuple[str, ...], example(["EUR"])]
+    """Currencies of payment links that the method can pay."""
     settlement_currency: Annotated[str, example("EUR")]
+    """Currency in which the payment arrives."""
     minimum_minor: int
+    """Smallest payment, in minor units."""
     maximum_minor: int | None
+    """Largest payment, in minor units; null is unlimited."""
     minimum_refund_minor: Annotated[int, example(1)]
+    """Smallest refund of a part, in minor units."""
     fees: Fees
+    """Fees that you pay for a payment."""
     push: bool
+    """Whether the customer sends the money, so that the amount can differ."""
     refundable: bool
+    """Whether payments can be refunded."""
     confirmation: Literal["instant", "minutes", "days"]
+    """How long a payment usually takes to be confirmed.
+
+    instant: Seconds.
+    minutes: Minutes.
+    days: Days.
+    """
     available: bool
     unavailable_reason: UnavailableReason | None
+    """Why the method is not available; null if it is."""
     mode: Mode
     livemode: bool
 
@@ -110,9 +140,12 @@ class ProjectView(Struct, frozen=True, kw_only=True):
     id: UUID
     object: Literal["project"] = "project"
     name: Annotated[str, example("Coffee")]
+    """Name of the project, which customers see."""
     status: Literal["approved"] = "approved"
+    """Always `approved`: other projects are not listed."""
     website_url: Annotated[str | None, example("https://shop.example")]
     description: str | None
+    """What the project sells."""
     default_currency: str
     payment_method_ids: list[str]
     webhook_url: str | None = None

@@ -29,7 +29,9 @@ class QuantityRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """How many customers can buy with one payment. The link's amount is the price of one."""
 
     min: Annotated[int, documented(minimum=1, maximum=LINK_QUANTITY_MAX), example(1)] = 1
+    """Smallest quantity."""
     max: Annotated[int, documented(minimum=1, maximum=LINK_QUANTITY_MAX), example(10)]
+    """Largest quantity."""
 
 
 class CustomerAmountRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):

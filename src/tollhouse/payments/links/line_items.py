@@ -34,7 +34,9 @@ class LineItemRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=T
     """A line of what is sold: its name, how many, and the price of one in the link's currency, with its taxes."""
 
     name: Annotated[str, documented(minLength=1, maxLength=LINK_NAME_CHARS_MAX), example("Espresso")]
+    """Name of the item."""
     quantity: Annotated[int, documented(minimum=1, maximum=LINE_ITEM_QUANTITY_MAX), example(2)] = 1
+    """Number of items."""
     unit_amount: Annotated[AmountOrZero, example("2.10")]
 
 
@@ -85,6 +87,7 @@ class TaxLineRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A tax that is included in the amount: its name, as the receipt shows it, and its amount in the link's currency."""
 
     name: Annotated[str, documented(minLength=1, maxLength=TAX_NAME_CHARS_MAX), example("VAT 19%")]
+    """Name and rate of the tax, such as `VAT 19%`."""
     amount: Annotated[Amount, example("0.67")]
 
 

@@ -16,6 +16,13 @@ from tollhouse.platform.database.records import Array, Columns, Internal, Json, 
 from tollhouse.transfers.orders.store import CLOCK_OFFSET
 
 LinkStatus = Literal["active", "completed", "expired", "canceled"]
+"""State of a payment link.
+
+active: Customers can pay.
+completed: The last payment that it accepts was made.
+expired: Its time is over.
+canceled: It was canceled.
+"""
 UnpayableReason = Literal[
     "not_active",
     "account_suspended",
@@ -27,7 +34,18 @@ UnpayableReason = Literal[
     "amount_out_of_range",
     "rate_unavailable",
 ]
-"""Why nobody can pay a link now. Those of methods are reasons of the checkout; `no_method`: none takes the currency."""
+"""Why nobody can pay a link now. Those of methods are reasons of the checkout; `no_method`: none takes the currency.
+
+not_active: The link has ended.
+account_suspended: The merchant's account is suspended.
+no_method: No method takes the currency.
+provider_not_configured: The operator has not set up the provider.
+provider_down: The provider does not answer.
+disabled_by_operator: The operator switched the methods off.
+disabled_by_merchant: You switched the methods off in the settings.
+amount_out_of_range: The amount is too small or too large.
+rate_unavailable: There is no current rate.
+"""
 NO_OFFSET = timedelta()
 QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
 CUSTOMER_AMOUNT_COLUMNS = Columns(
@@ -43,6 +61,12 @@ class LinkCreator(Struct, frozen=True):
     """The creator of a link: an API key, an application or a dashboard user."""
 
     type: Literal["api_key", "oauth", "dashboard"]
+    """Kind of creator.
+
+    api_key: An API key.
+    oauth: An application.
+    dashboard: A user of the dashboard.
+    """
     oauth_client_id: str | None = None
 
 
@@ -70,7 +94,9 @@ class QuantityRange(Struct, frozen=True):
     """How many of what a link sells can be bought with one payment. The customer chooses."""
 
     min: int
+    """Smallest quantity."""
     max: int
+    """Largest quantity."""
 
 
 class CustomerAmount(Struct, frozen=True):
@@ -99,13 +125,17 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
 
     id: UUID
     status: Annotated[LinkStatus, example("active")] = "active"
+    """Whether customers can pay the link."""
     display_name: Annotated[str, example("Coffee")]
+    """Name of what you sell."""
     description: str | None
+    """Text below the name on the checkout page."""
     amount_minor: int
     currency: str
     tax_lines: Json[tuple[TaxLine, ...]] = ()
     line_items: Json[tuple[LineItem, ...]] = ()
     quantity: Annotated[QuantityRange | None, QUANTITY_COLUMNS] = None
+    """How many customers can buy with one payment; null if they cannot choose."""
     customer_amount: Annotated[CustomerAmount | None, CUSTOMER_AMOUNT_COLUMNS] = None
     project_id: UUID
     webhook_url: str | None
@@ -115,11 +145,17 @@ class PaymentLink(Struct, frozen=True, kw_only=True):
     success_url: str | None
     cancel_url: str | None
     customer_email: str | None
+    """Email address of the customer, who gets the receipt."""
     max_payments: Annotated[int | None, example(1)]
+    """Number of payments that the link accepts; null is unlimited."""
     payments_count: Annotated[int, example(0)] = 0
+    """Number of successful payments."""
     amount_paid_minor: int = 0
+    """Sum of the successful payments."""
     latest_transaction_id: UUID | None = None
+    """ID of the latest payment; null before the first one."""
     created_by: Annotated[LinkCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    """Who created the link."""
     env: MerchantEnv
     created_at: datetime
     updated_at: datetime

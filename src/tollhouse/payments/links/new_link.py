@@ -75,29 +75,40 @@ class LinkRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     """
 
     display_name: Annotated[str, documented(minLength=1, maxLength=limits.LINK_NAME_CHARS_MAX), example("Coffee")]
+    """Name of what you sell. Customers see it on the checkout page and on the receipt."""
     amount: Annotated[Amount, example("4.20")] = msgspec.field(default_factory=lambda: UNSET)
     currency: Annotated[str, documented(pattern=f"^{CURRENCY_CODE.pattern}$")]
     tax_lines: Annotated[list[TaxLineRequest], documented(maxItems=limits.TAX_LINES_MAX)] = []
+    """Taxes that the amount includes, as they are shown to customers."""
     line_items: Annotated[list[LineItemRequest], documented(maxItems=limits.LINE_ITEMS_MAX)] = []
+    """What is sold, line by line, as customers see it. They add up to the amount."""
     quantity: QuantityRequest | None = None
+    """How many customers can buy with one payment. The amount is the price of one."""
     customer_amount: CustomerAmountRequest | None = None
+    """The amounts that customers can choose, instead of an amount."""
     project_id: UUID | None = None
+    """ID of an approved project, which sells. Can be omitted if you have only one."""
     webhook_url: Annotated[Address | None, example("https://shop.example/hooks/tollhouse")] = None
     description: Annotated[
         Annotated[str, documented(maxLength=limits.DESCRIPTION_CHARS_MAX)] | None,
         FormField("Description", "textarea", "Shown below the name."),
     ] = None
+    """Text below the name on the checkout page."""
     external_id: Annotated[str, documented(minLength=1, maxLength=limits.EXTERNAL_ID_CHARS_MAX)] | None = None
+    """Your own reference, such as an order number. Receipts show it to the customer."""
     metadata: Annotated[dict[str, str], documented(maxProperties=limits.METADATA_KEYS_MAX)] | None = None
     payment_method_ids: Annotated[list[str], documented(minItems=1, uniqueItems=True)] | None = None
     success_url: Annotated[ReturnAddress | None, FormField("Success URL", "url", RETURN_HINT)] = None
     cancel_url: Annotated[Address | None, FormField("Cancel URL", "url")] = None
     expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    """When the link expires. If omitted, the lifetime in your payment settings applies."""
     max_payments: Annotated[int, documented(minimum=1, maximum=limits.LINK_PAYMENTS_MAX)] | None = 1
+    """Number of payments that the link accepts. Null is unlimited."""
     customer_email: Annotated[
         Annotated[str, documented(format="email", maxLength=limits.EMAIL_CHARS_MAX)] | None,
         FormField("Customer's email", "email"),
     ] = None
+    """Email address of the customer, who gets the receipt by email after paying."""
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield every invalid field. The expiry in test mode is validated later, against the test clock."""

@@ -22,6 +22,7 @@ class TaxLineView(Struct, frozen=True):
     """A tax that is included in the amount."""
 
     name: str
+    """Name and rate of the tax."""
     amount: str
     amount_minor: int
 
@@ -30,8 +31,11 @@ class LineItemView(Struct, frozen=True):
     """A line of what is sold."""
 
     name: str
+    """Name of the item."""
     quantity: int
+    """Number of items."""
     unit_amount: str
+    """Price of one item, taxes included."""
     unit_amount_minor: int
     amount: str
     amount_minor: int
@@ -41,10 +45,13 @@ class CustomerAmountView(Struct, frozen=True):
     """The amounts that the customer can choose. `preset` is what the checkout suggests."""
 
     min: str
+    """Smallest amount."""
     min_minor: int
     max: str
+    """Largest amount."""
     max_minor: int
     preset: str | None
+    """Amount that the checkout suggests."""
     preset_minor: int | None
 
 
@@ -55,10 +62,15 @@ class LinkView(RecordView, frozen=True, kw_only=True):
     object: Annotated[Literal["payment_link"], After("id")] = "payment_link"
     url: Annotated[str, After("object"), example("https://pay.example/pay/x7Kq2")]
     payable: Annotated[bool, After("status"), example(True)]
+    """Whether a customer could pay the link now."""
     unpayable_reason: Annotated[UnpayableReason | None, After("payable"), example(None)]
+    """Why nobody can pay the link now; null if somebody can."""
     tax_lines: Annotated[list[TaxLineView], example([])]
+    """Taxes that the amount includes."""
     line_items: Annotated[list[LineItemView], example([])]
+    """What is sold, line by line."""
     customer_amount: Annotated[CustomerAmountView | None, example(None)]
+    """Amounts that customers can choose; null if the amount is fixed."""
 
 
 def link_view(

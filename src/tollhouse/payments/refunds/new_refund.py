@@ -47,7 +47,9 @@ class NewRefund(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     amount: Annotated[Amount, example("4.20")] = None
     reason: Annotated[RefundReason, example("customer_request")] = "customer_request"
+    """Why you refund the payment."""
     receiver: str | None = None
+    """Account to refund to. If omitted, the money goes to the account that paid."""
     external_id: str | None = None
     metadata: dict[str, str] | None = None
 

@@ -118,6 +118,7 @@ class EntryList(Struct, frozen=True):
     """A page of entries."""
 
     ledger: list[EntryView]
+    """The entries of this page."""
     has_more: bool
     next_cursor: str | None
 

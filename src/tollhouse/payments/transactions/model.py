@@ -29,13 +29,61 @@ TransactionStatus = Literal[
     "refunded",
     "chargeback",
 ]
+"""State of a payment.
+
+pending: Nothing was paid yet.
+processing: The payment was seen and is not final.
+succeeded: The money is in the balance.
+failed: The payment failed.
+expired: The deadline passed without a payment.
+refund_required: Money arrived that has to be refunded.
+partially_refunded: A part was refunded.
+refunded: All was refunded.
+chargeback: The customer's bank took the money back.
+"""
 RefundRequiredReason = Literal[
     "underpaid", "late", "duplicate", "after_cancel", "wrong_asset", "balance_limit", "position_limit"
 ]
+"""Why money has to be refunded.
+
+underpaid: Less than the amount arrived.
+late: It arrived after the deadline.
+duplicate: The payment was made twice.
+after_cancel: The link was canceled before.
+wrong_asset: Another asset was sent.
+balance_limit: The balance would be too large.
+position_limit: The operator's limit for the currency is reached.
+"""
 RefundStatus = Literal["pending", "succeeded", "failed"]
+"""State of a refund.
+
+pending: The money is being returned.
+succeeded: The money was returned.
+failed: It failed; the money is in the balance again.
+"""
 RefundReason = Literal["duplicate", "fraudulent", "customer_request", "service_issue", "other"]
+"""Why a payment is refunded.
+
+duplicate: It was paid twice.
+fraudulent: It was fraud.
+customer_request: The customer asked for it.
+service_issue: Something was wrong with what was sold.
+other: Another reason.
+"""
 NotRefundable = Literal["not_refundable_method", "status", "window_passed"]
+"""Why a payment cannot be refunded.
+
+not_refundable_method: The method has no refunds.
+status: There is nothing to refund in this state.
+window_passed: The time for refunds is over.
+"""
 ChargebackStatus = Literal["open", "won", "lost"]
+"""State of a chargeback.
+
+open: It is not decided yet.
+won: You have the money again.
+lost: The customer keeps the money.
+"""
 OPEN: frozenset[TransactionStatus] = frozenset({"pending", "processing"})
 CREDITED: frozenset[TransactionStatus] = frozenset({"succeeded", "partially_refunded"})
 REFUNDABLE = CREDITED | {"refund_required"}
@@ -132,7 +180,9 @@ class Refund(Struct, frozen=True, kw_only=True):
     amount_minor: int
     currency: str
     status: Annotated[RefundStatus, example("succeeded")]
+    """Whether the money was returned."""
     reason: Annotated[RefundReason, example("customer_request")]
+    """Why you refunded the payment."""
     receiver: str | None
     review: Annotated[Review, Selected("o.review")]
     failure_code: str | None
@@ -143,6 +193,7 @@ class Refund(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     version: int
     network_fee_minor: int = 0
+    """Fee of the network, which is added to the debit."""
     unapplied_minor: Internal[int]
     hold_id: Internal[UUID | None]
     exchange: Internal[Json[Annotated[RefundExchange | None, Selected("refund_exchange({row})")]]] = None
@@ -205,20 +256,29 @@ class Transaction(Struct, frozen=True, kw_only=True):
 
     id: UUID
     payment_link_id: UUID
+    """ID of the payment link."""
     project_id: UUID
     external_id: str | None
     status: Annotated[TransactionStatus, example("succeeded")] = "pending"
+    """State of the payment."""
     amount_minor: int
     currency: str
     received_minor: Annotated[int, ShownAs("amount_received_minor")] = 0
+    """What the customer paid."""
     fee_minor: int = 0
+    """Fee of the payment."""
     refunded_minor: Annotated[int, ShownAs("amount_refunded_minor")] = 0
+    """What was refunded or is being refunded."""
     quantity: int | None = None
+    """Number that the customer chose; null if the link has no quantity."""
     method_id: str
     method_type: Annotated[str, example("sandbox")]
+    """Kind of the payment method."""
     failure_code: str | None = None
     refund_required_reason: RefundRequiredReason | None = None
+    """Why the money that arrived has to be refunded; null if it does not."""
     late: Annotated[bool, example(False)] = False
+    """Whether the money arrived after the deadline."""
     chargeback: Json[Chargeback | None] = None
     refunds: Json[tuple[Refund, ...]] = ()
     timeline: Json[tuple[TimelineEntry, ...]] = ()
@@ -227,6 +287,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     succeeded_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")] = None
+    """When the payment succeeded; null before."""
     version: int = 1
     credited_minor: Internal[int] = 0
     unapplied_minor: Internal[int] = 0

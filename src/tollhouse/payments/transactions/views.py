@@ -31,15 +31,24 @@ class PaymentDetails(Struct, frozen=True, kw_only=True):
     """How the customer paid. Members a rail does not have are null."""
 
     network: Annotated[str, example("sandbox")]
+    """Network or rail that the customer used."""
     asset: Annotated[str, example("EUR")]
+    """What the customer paid with."""
     pay_amount: str | None = None
+    """Amount to pay, in the asset."""
     pay_amount_onchain: str | None = None
+    """Amount to pay, in the smallest unit of the network."""
     address: str | None = None
+    """Address or account to pay to."""
     tx_hashes: Annotated[tuple[str, ...], example([])] = ()
+    """Hashes of the transfers that arrived."""
     confirmations: int | None = None
+    """Confirmations so far."""
     required_confirmations: int | None = None
+    """Confirmations after which the payment is final."""
     rate: str | None = None
     payer_hint: str | None = None
+    """Part of the paying account, to recognize it."""
 
 
 class PriceView(Struct, frozen=True, kw_only=True):
@@ -52,19 +61,27 @@ class PriceView(Struct, frozen=True, kw_only=True):
     amount_minor: int
     currency: str
     rate: Annotated[str, example("2932.38")]
+    """Rate before the margin, in major units."""
     rate_as_of: Timestamp
+    """When the rate was published."""
     rate_source: Annotated[str, example("operator")]
+    """Who published the rate."""
     rate_expires_at: Timestamp
+    """Until when the rate is fixed; later money is late."""
     margin_bps: int
+    """Margin on the rate, in hundredths of a percent."""
     settlement: Settlement
+    """What happens to the money that is paid."""
 
 
 class TimelineEntryView(Struct, frozen=True):
     """An entry of the timeline."""
 
     status: Annotated[TransactionStatus, example("succeeded")]
+    """State that began."""
     at: Timestamp
     detail: str | None
+    """What happened, in words."""
 
 
 class ExchangeView(Struct, frozen=True, kw_only=True):
@@ -72,6 +89,7 @@ class ExchangeView(Struct, frozen=True, kw_only=True):
 
     from_currency: str
     from_amount: str
+    """What the refund costs in the currency of the balance."""
     from_amount_minor: int
     to_currency: str
     to_amount: str
@@ -79,6 +97,7 @@ class ExchangeView(Struct, frozen=True, kw_only=True):
     rate: Annotated[str, example("0.00034102")]
     rate_as_of: Timestamp
     fee: str
+    """Margin, which `from_amount` includes."""
     fee_minor: int
 
 
@@ -88,8 +107,17 @@ class RefundView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["refund"], After("id")] = "refund"
     fee_refunded_minor: Annotated[int, After("currency")]
+    """Part of the payment's fee that was returned; always zero."""
     exchange: Annotated[ExchangeView | None, After("fee_refunded_minor")]
+    """What the refund of a converted payment costs; null for others."""
     review: Literal["not_required", "required", "approved", "rejected"]
+    """Whether operators review the refund, and what they decided.
+
+    not_required: No review is needed.
+    required: An operator has to decide.
+    approved: An operator approved it.
+    rejected: An operator rejected it.
+    """
     mode: Annotated[Mode, After("metadata")]
     livemode: Annotated[bool, After("mode")]
 
@@ -99,12 +127,16 @@ class ChargebackView(Struct, frozen=True, kw_only=True):
 
     id: UUID
     status: Annotated[ChargebackStatus, example("open")]
+    """State of the chargeback."""
     amount: str
     amount_minor: int
     fee: str
+    """Fee of the chargeback."""
     fee_minor: int
     reason: Annotated[str, example("fraudulent")]
+    """Reason that the customer gave to the bank."""
     opened_at: Timestamp
+    """When the bank reported it."""
     closed_at: Timestamp | None
 
 
@@ -114,18 +146,31 @@ class TransactionView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["transaction"], After("id")] = "transaction"
     type: Annotated[Literal["payment"], After("object")] = "payment"
+    """Always `payment`."""
     net_minor: Annotated[int, After("fee_minor")]
+    """What reached the balance: the amount received, less the fee."""
     overpaid_minor: Annotated[int, After("amount_refunded_minor")]
+    """How much more than the amount was paid."""
     refundable: Annotated[bool, After("overpaid_minor")]
+    """Whether the payment can be refunded now."""
     refundable_amount_minor: Annotated[int, After("refundable")]
+    """How much can be refunded now."""
     refund_unavailable_reason: Annotated[NotRefundable | None, After("refundable_amount_minor")]
+    """Why the payment cannot be refunded; null if it can."""
     payment_details: Annotated[PaymentDetails, After("method_type")]
+    """How the customer paid."""
     price: Annotated[PriceView | None, After("currency")]
+    """Price in the currency of the link, if another one is paid; otherwise null."""
     failure_message: Annotated[str | None, After("failure_code")]
+    """Why it failed, in words; null if it did not fail."""
     refund_required_amount_minor: Annotated[int, After("refund_required_reason")]
+    """How much has to be refunded."""
     chargeback: ChargebackView | None
+    """Latest chargeback; null without one."""
     refunds: Annotated[list[RefundView], example([])]
+    """Refunds of the payment."""
     timeline: list[TimelineEntryView]
+    """What happened, oldest first."""
 
 
 def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalogue) -> TransactionView:

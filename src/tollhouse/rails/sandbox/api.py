@@ -53,8 +53,11 @@ class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """The outcome to simulate. `amount` applies to outcomes that move money and has a default."""
 
     outcome: Annotated[Outcome, example("succeed")]
+    """What the customer and the bank do. See [Test mode](/docs/test-mode.md)."""
     amount: Amount = None
+    """Amount that the customer pays, for outcomes with another amount."""
     failure_code: Decline | None = None
+    """Why the payment fails, for the outcome `fail`."""
 
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the payment."""
@@ -65,7 +68,9 @@ class LinkSimulation(Simulation, frozen=True, forbid_unknown_fields=True, kw_onl
     """The payment to simulate. `quantity` and `customer_amount` are what the customer of such a link chooses."""
 
     quantity: int | None = None
+    """How many the customer chooses, if the link has a `quantity`."""
     customer_amount: Amount = None
+    """Amount that the customer chooses, if the link has a `customer_amount`."""
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Yield the invalid fields that do not depend on the link."""
@@ -88,6 +93,14 @@ class RefundSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcome to simulate; `return`: the bank returns it later. A refund under review is approved first."""
 
     outcome: Annotated[Literal["approve", "reject", "succeed", "fail", "return"], example("succeed")]
+    """What the operator and the bank do.
+
+    approve: The operator approves it.
+    reject: The operator rejects it.
+    succeed: The money arrives.
+    fail: The bank declines it.
+    return: The money comes back after it arrived.
+    """
 
 
 class Funding(Struct, frozen=True, forbid_unknown_fields=True):
@@ -113,6 +126,7 @@ class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
     """How far to advance the clock."""
 
     seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400), example(3600)]
+    """Number of seconds to move the clock forward."""
 
 
 class ClockView(Struct, frozen=True, kw_only=True):
@@ -120,7 +134,9 @@ class ClockView(Struct, frozen=True, kw_only=True):
 
     object: Literal["test_clock"] = "test_clock"
     now: Timestamp
+    """Time of the test environment."""
     ahead_seconds: Annotated[int, example(3600)]
+    """Seconds by which it is ahead of real time."""
     mode: Mode
     livemode: bool
 
@@ -253,6 +269,7 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The outcome to simulate. `return`: it arrives and is returned; `stick`: its outcome stays unknown."""
 
     outcome: Annotated[WithdrawalOutcome, example("complete")]
+    """What the operator and the bank do."""
 
 
 @OPERATIONS.add(

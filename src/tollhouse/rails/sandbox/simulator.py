@@ -44,6 +44,20 @@ Outcome = Literal[
     "chargeback_won",
     "chargeback_lost",
 ]
+"""What the customer and the bank do.
+
+succeed: The amount is paid and confirmed.
+fail: The payment fails with `failure_code`.
+expire: The deadline passes without a payment.
+processing: The payment is seen and not confirmed yet.
+underpay: Less than the amount arrives.
+overpay: More than the amount arrives.
+late: The money arrives after the deadline.
+duplicate: The amount arrives a second time.
+chargeback: The bank opens a dispute.
+chargeback_won: The dispute ends in your favor.
+chargeback_lost: The dispute ends in the customer's favor.
+"""
 CONFIRMATIONS = 3
 """The default where no confirmations are configured."""
 
@@ -52,6 +66,16 @@ REJECTED_REASON = "Rejected by the simulator."
 SLOW = timedelta(seconds=5)
 SOON = timedelta(seconds=1)
 WithdrawalOutcome = Literal["approve", "reject", "process", "complete", "fail", "return", "stick"]
+"""What the operator and the bank do.
+
+approve: The operator approves it.
+reject: The operator rejects it.
+process: The bank begins to execute it.
+complete: The money arrives.
+fail: The bank declines it.
+return: The money comes back after it arrived.
+stick: The bank does not answer.
+"""
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=1)
 TRIES_MAX = 10

@@ -24,6 +24,15 @@ from tollhouse.platform.database.records import Internal, Json, Record
 from tollhouse.transfers.orders.store import CLOCK_OFFSET
 
 BalancePaymentStatus = Literal["reserved", "captured", "released", "expired", "partially_refunded", "refunded"]
+"""State of a balance payment.
+
+reserved: The amount is set aside for the application's owner.
+captured: The owner got it.
+released: The owner released it.
+expired: It was not captured in time.
+partially_refunded: A part was refunded.
+refunded: All was refunded.
+"""
 CAPTURED: frozenset[BalancePaymentStatus] = frozenset({"captured", "partially_refunded"})
 """The statuses that can be refunded."""
 
@@ -48,12 +57,17 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     id: UUID
     client_id: Annotated[ClientId, ShownAs("oauth_client_id")]
     status: Annotated[BalancePaymentStatus, example("captured")]
+    """State of the balance payment."""
     amount_minor: int
     captured_minor: int = 0
+    """What was captured for the application's owner."""
     released_minor: int = 0
+    """What was returned to the merchant without being captured."""
     refunded_minor: int = 0
+    """What the owner refunded."""
     currency: str
     description: str | None
+    """What the payment is for."""
     external_id: str | None
     metadata: Json[dict[str, str]]
     env: MerchantEnv
@@ -61,6 +75,7 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     updated_at: datetime
     expires_at: datetime | None
     resolved_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
+    """When the reservation was captured, released or expired."""
     version: int = 1
     owner_id: Internal[MerchantId]
     refunds: Internal[int] = 0
@@ -149,6 +164,7 @@ class BalancePaymentView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["balance_payment"], After("id")] = "balance_payment"
     merchant_id: Annotated[MerchantId, After("object")]
+    """ID of the merchant who pays."""
 
 
 def payment_view(payment: BalancePayment, now: datetime, catalogue: Catalogue) -> BalancePaymentView:
@@ -165,10 +181,13 @@ class NewBalancePayment(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     amount: Amount
     currency: str
     capture: Annotated[bool, example(False)] = True
+    """If `false`, the amount is reserved, and captured by another request."""
     expires_in: Annotated[int, Meta(ge=limits.RESERVATION_S_MIN, le=limits.RESERVATION_S_MAX)] | None = None
+    """Number of seconds until a reservation is released."""
     description: Annotated[
         Annotated[str, Meta(max_length=limits.BALANCE_PAYMENT_DESCRIPTION_CHARS_MAX)] | None, example("Stall 7")
     ] = None
+    """What the payment is for."""
     external_id: str | None = None
     metadata: dict[str, str] | None = None
     oauth_client_id: str | None = None

@@ -27,7 +27,18 @@ BASIS_POINTS = 10_000
 RATE_TEXT = re.compile(r"(?P<whole>[0-9]{1,18})(?:\.(?P<part>[0-9]{1,18}))?")
 ConversionStatus = Literal["completed"]
 Trigger = Literal["on_payment", "on_threshold"]
+"""When a rule converts.
+
+on_payment: With each payment.
+on_threshold: When the balance reaches the threshold.
+"""
 UnavailableReason = Literal["rate_stale", "disabled", "position_limit"]
+"""Why a pair cannot be converted.
+
+rate_stale: There is no current rate.
+disabled: The operator switched it off.
+position_limit: The operator's limit for the currency is reached.
+"""
 
 
 class Rate(Struct, frozen=True):
@@ -79,10 +90,12 @@ class Exchange(Struct, frozen=True):
 
     from_currency: str
     from_amount_minor: Annotated[int, InCurrency("from_currency")]
+    """What you converted."""
     to_currency: str
     to_amount_minor: Annotated[int, InCurrency("to_currency")]
     rate: Annotated[Rate, Columns({"rate": "number", "rate_as_of": "as_of"}, _read_rate)]
     fee_minor: Annotated[int, InCurrency("from_currency")]
+    """Fee, which `from_amount` includes."""
 
 
 class Conversion(Struct, frozen=True, kw_only=True):
@@ -94,12 +107,16 @@ class Conversion(Struct, frozen=True, kw_only=True):
 
     id: UUID
     status: ConversionStatus = "completed"
+    """Always `completed`; a conversion is done at once."""
     exchange: Exchange
     quote_id: UUID | None
     rule_id: UUID | None
+    """ID of the rule that converted; null for a request."""
     rule_step: Internal[int | None]
     transaction_id: UUID | None = None
+    """ID of the payment that was converted; null for others."""
     reversal_id: UUID | None = None
+    """ID of the conversion that reversed this one; null without one."""
     webhook_url: str | None
     external_id: str | None
     metadata: Json[dict[str, str]]
@@ -112,6 +129,7 @@ class RuleCreator(Struct, frozen=True):
     """The creator of a rule: an API key, an application or a dashboard user."""
 
     type: Literal["api_key", "oauth", "dashboard"]
+    """Kind of creator."""
     oauth_client_id: str | None = None
 
 
@@ -126,11 +144,15 @@ class ConversionRule(Struct, frozen=True, kw_only=True):
     from_currency: str
     to_currency: str
     trigger: Trigger
+    """When it converts."""
     threshold_minor: Annotated[int | None, InCurrency("from_currency")]
+    """Balance from which the rule `on_threshold` converts."""
     percent: Annotated[int, example(100)]
+    """Share to convert, in percent."""
     enabled: bool
     webhook_url: str | None
     created_by: Annotated[RuleCreator, Columns({"created_by_type": "type", "created_by_client_id": "oauth_client_id"})]
+    """Who created the rule."""
     env: MerchantEnv
     created_at: datetime
     updated_at: datetime

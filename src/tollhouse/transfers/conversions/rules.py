@@ -56,8 +56,11 @@ class NewConversionRule(Struct, frozen=True, forbid_unknown_fields=True, kw_only
     from_currency: str
     to_currency: str
     trigger: Annotated[Trigger, example("on_payment")]
+    """`on_payment` converts a share of each payment, `on_threshold` a share of the balance when it reaches `threshold`."""
     threshold: Amount = None
+    """Balance from which the rule `on_threshold` converts."""
     percent: Annotated[int, Meta(ge=1, le=100), example(100)] = PERCENT
+    """Share to convert, in percent."""
     enabled: bool = True
     webhook_url: str | None = None
 

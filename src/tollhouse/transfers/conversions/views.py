@@ -20,11 +20,17 @@ class ConversionPairView(Struct, frozen=True, kw_only=True):
     from_currency: str
     to_currency: str
     available: bool
+    """Whether the pair can be converted now."""
     unavailable_reason: UnavailableReason | None
+    """Why it cannot; null if it can."""
     minimum_minor: int
+    """Smallest amount to convert, in minor units."""
     maximum_minor: int | None
+    """Largest amount to convert, in minor units; null is unlimited."""
     indicative_rate: Annotated[str | None, example("1.08")]
+    """Rate in major units before the fee; it is not guaranteed."""
     fee_bps: Annotated[int, example(0)]
+    """Fee, in hundredths of a percent."""
     rate_as_of: Timestamp | None
     mode: Mode
     livemode: bool
@@ -36,6 +42,7 @@ class ConversionQuoteView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["conversion_quote"], After("id")] = "conversion_quote"
     status: Annotated[Literal["active"], After("object")] = "active"
+    """Always `active`."""
     rate: str
 
 

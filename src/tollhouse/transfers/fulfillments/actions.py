@@ -51,8 +51,11 @@ class NewFulfillment(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """A fulfillment to order. `max_cost` is the highest acceptable cost, in the product's currency."""
 
     product_id: str
+    """ID of a product from the list of products."""
     quantity: Annotated[Quantity, example(10)]
+    """Number of units to deliver."""
     recipient: Annotated[dict[str, Any], example({"player_id": "nina-7"})]
+    """The player, as the JSON Schema `recipient_schema` of the product describes."""
     project_id: UUID | None = None
     max_cost: Amount = None
     webhook_url: str | None = None

@@ -31,6 +31,12 @@ class FulfillmentSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     """The answer to simulate. `partial`: half of the quantity, rounded up."""
 
     outcome: Annotated[Literal["complete", "fail", "partial"], example("complete")]
+    """What the game server answers.
+
+    complete: All units were delivered.
+    fail: Nothing was delivered.
+    partial: Some units were delivered.
+    """
 
 
 class FulfillmentProductList(Struct, frozen=True):

@@ -18,6 +18,15 @@ from tollhouse.kernel.rails.grants import GrantOrder
 from tollhouse.platform.database.records import Internal, Json, Record
 
 FulfillmentStatus = Literal["pending", "processing", "completed", "partially_completed", "failed", "canceled"]
+"""State of a fulfillment.
+
+pending: It waits to be delivered.
+processing: The game server was called.
+completed: All units were delivered.
+partially_completed: A part was delivered and charged.
+failed: Nothing was delivered or charged.
+canceled: It was canceled before it was delivered.
+"""
 
 
 class Fulfillment(Struct, frozen=True, kw_only=True):
@@ -28,16 +37,23 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
 
     id: UUID
     status: Annotated[FulfillmentStatus, example("completed")] = "pending"
+    """State of the delivery."""
     product_id: str
+    """ID of the product."""
     quantity: Annotated[int, example(10)]
+    """Units that you ordered."""
     delivered_quantity: Annotated[int, example(10)] = 0
+    """Units that were delivered."""
     unit_price_minor: int
+    """Price of one unit."""
     currency: str
     recipient: Annotated[Json[dict[str, Any]], example({"player_id": "nina-7"})]
+    """Player who gets it."""
     project_id: UUID | None
     provider_reference: str | None = None
     failure_code: str | None = None
     attempts: Annotated[int, example(1)] = 0
+    """How often the game server was called."""
     webhook_url: str | None
     external_id: str | None
     metadata: Json[dict[str, str]]
@@ -94,21 +110,31 @@ class ProductView(Struct, frozen=True, kw_only=True):
     """A product of GET /fulfillment-products. `price` is per unit."""
 
     product_id: str
+    """ID of the product."""
     object: Literal["fulfillment_product"] = "fulfillment_product"
     game: Annotated[str, example("Sandbox")]
+    """Name of the game."""
     name: Annotated[str, example("Sandbox")]
+    """Name of the product."""
     unit: Annotated[str, example("gem")]
+    """What one unit is."""
     minimum_quantity: Annotated[int, example(1)]
+    """Fewest units of an order."""
     maximum_quantity: Annotated[int, example(10_000)]
+    """Most units of an order."""
     price: str
+    """Price of one unit."""
     price_minor: int
     currency: str
     recipient_schema: Annotated[
         dict[str, Any],
         example({"type": "object", "properties": {"player_id": {"type": "string"}}, "required": ["player_id"]}),
     ]
+    """JSON Schema of `recipient`."""
     available: bool
+    """Whether it can be ordered."""
     unavailable_reason: UnavailableReason | None
+    """Why it cannot be ordered; null if it can."""
     mode: Mode
     livemode: bool
 
@@ -119,7 +145,9 @@ class FulfillmentView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["fulfillment"], After("id")] = "fulfillment"
     cost_minor: Annotated[int, After("unit_price_minor")]
+    """Price of the ordered units."""
     charged_minor: Annotated[int, After("cost_minor")]
+    """Price of the delivered units, which leaves the balance."""
 
 
 def product_view(product: Product, mode: Mode, catalogue: Catalogue) -> ProductView:

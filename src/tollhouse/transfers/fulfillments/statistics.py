@@ -26,6 +26,12 @@ from tollhouse.transfers.fulfillments import store
 from tollhouse.transfers.fulfillments.store import FulfillmentPart
 
 GroupBy = Literal["day", "product", "status"]
+"""How figures are grouped.
+
+day: By day.
+product: By product.
+status: By status.
+"""
 PERIOD_MAX, PERIOD_DEFAULT = timedelta(days=366), timedelta(days=30)
 DAY = timedelta(days=1)
 RATE_DECIMALS = 4
@@ -82,23 +88,35 @@ class FulfillmentFigures(Struct, frozen=True, kw_only=True):
     """
 
     count: Annotated[int, example(12)] = 0
+    """Number of fulfillments."""
     completed: Annotated[int, example(10)] = 0
+    """Number of completed ones."""
     partially_completed: Annotated[int, example(1)] = 0
+    """Number of those that were delivered in part."""
     failed: Annotated[int, example(1)] = 0
+    """Number of failed ones."""
     canceled: Annotated[int, example(0)] = 0
+    """Number of canceled ones."""
     pending: Annotated[int, example(0)] = 0
+    """Number of those that have not ended."""
     quantity_delivered: Annotated[int, example(105)] = 0
+    """Units that were delivered."""
     cost: Annotated[dict[str, str], example({"EUR": "44.10"})] = msgspec.field(default_factory=dict[str, str])
+    """What was charged, by currency."""
     cost_minor: Annotated[dict[str, int], example({"EUR": 4410})] = msgspec.field(default_factory=dict[str, int])
     success_rate: Annotated[str | None, example("0.9167")] = None
+    """Share of ended fulfillments that were delivered, from 0 to 1; null if none ended."""
     p50_seconds: Annotated[int | None, example(2)] = None
+    """Half of the deliveries took at most so many seconds."""
     p95_seconds: Annotated[int | None, example(5)] = None
+    """95 of 100 deliveries took at most so many seconds."""
 
 
 class FulfillmentGroup(FulfillmentFigures, frozen=True, kw_only=True):
     """The figures of one day, product or status."""
 
     key: Annotated[str, example("2026-11-21")]
+    """Day, product or status of the group."""
 
 
 class FulfillmentStatistics(Struct, frozen=True, kw_only=True):
@@ -106,10 +124,15 @@ class FulfillmentStatistics(Struct, frozen=True, kw_only=True):
 
     object: Literal["fulfillment_statistics"] = "fulfillment_statistics"
     start: Timestamp = msgspec.field(name="from")
+    """Start of the statistics."""
     to: Timestamp
+    """End of the statistics, which is not included."""
     group_by: GroupBy | None
+    """How the figures are grouped; null for totals only."""
     totals: FulfillmentFigures
+    """Figures of the whole period."""
     groups: list[FulfillmentGroup]
+    """Figures of each group."""
     mode: Mode
     livemode: bool
 

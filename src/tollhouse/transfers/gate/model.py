@@ -164,11 +164,13 @@ class SavedRecipient(Struct, frozen=True, kw_only=True):
 
     id: UUID
     name: Annotated[str, example("Nina Bo")]
+    """Name under which the recipient is listed."""
     method_id: str
     receiver: str
     provider_fields: Json[dict[str, Any]]
     env: MerchantEnv
     active_at: datetime
+    """From when on it can be paid."""
     created_at: datetime
     rail: Internal[str]
     account: Internal[str]

@@ -25,8 +25,10 @@ class Cause(Struct, frozen=True):
     """The object that changed the balance, with its new status and version."""
 
     type: Annotated[str, example("transaction")]
+    """Type of the object."""
     id: Annotated[UUID, example(example_id("transaction_id"))]
     status: Annotated[str, example("succeeded")]
+    """New status of the object."""
     version: Annotated[int, example(3)]
 
 

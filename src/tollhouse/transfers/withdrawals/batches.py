@@ -35,6 +35,7 @@ class NewBatch(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     items: Annotated[list[NewWithdrawal], documented(minItems=1, maxItems=limits.BATCH_ITEMS_MAX)]
     description: str | None = None
+    """Your own description of the batch."""
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
         """Every error that needs no lookup."""

@@ -21,8 +21,24 @@ from tollhouse.platform.database.records import Array, Internal, Json, Record, S
 from tollhouse.transfers.orders.quotes import Quote
 
 WithdrawalStatus = Literal["pending_review", "approved", "processing", "completed", "failed", "canceled"]
+"""State of a withdrawal.
+
+pending_review: An operator has to approve it.
+approved: It waits to be executed.
+processing: It is being executed.
+completed: The money was sent.
+failed: It failed; the money is in the balance again.
+canceled: You canceled it; the money is in the balance again.
+"""
 SubmissionState = Literal["prepared", "accepted", "unknown"]
 FailureCode = Literal["review_rejected", "payout_declined", "receiver_invalid", "returned"]
+"""Why a withdrawal failed.
+
+review_rejected: An operator rejected it.
+payout_declined: The bank or network declined it.
+receiver_invalid: The receiver cannot get money.
+returned: The money came back.
+"""
 CANCELABLE: frozenset[WithdrawalStatus] = frozenset({"pending_review", "approved"})
 FAILURES: dict[FailureCode, str] = {
     "review_rejected": "The withdrawal was rejected in review.",
@@ -34,9 +50,36 @@ SPELLED_OUT, GROUP, END = 12, 4, 2
 HIDDEN = "\N{BULLET}"
 SANDBOX = "sandbox"
 UnavailableReason = RailError | Literal["not_in_environment", "disabled_by_operator", "currency_not_supported"]
+"""Why a withdrawal method is not available.
+
+provider_not_configured: The operator has not set up the provider.
+provider_down: The provider does not answer.
+not_in_environment: It does not exist in this environment.
+disabled_by_operator: The operator switched it off.
+currency_not_supported: It does not pay out this currency.
+"""
 Frequency = Literal["once", "daily", "weekly", "monthly"]
+"""How often a schedule runs.
+
+once: At `scheduled_for`.
+daily: Every day.
+weekly: On a weekday.
+monthly: On a day of the month.
+"""
 ScheduleStatus = Literal["active", "paused", "ended"]
+"""State of a schedule.
+
+active: It runs.
+paused: It was paused.
+ended: It has ended.
+"""
 RunOutcome = Literal["created", "skipped", "failed"]
+"""Result of a run.
+
+created: A withdrawal was created.
+skipped: There was nothing to withdraw.
+failed: The withdrawal was refused.
+"""
 RUN_TIME = time(6)
 """When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
 DAYS_SEARCHED = 63
@@ -77,6 +120,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     method_id: str
     currency: str
     status: Annotated[WithdrawalStatus, example("pending_review")]
+    """State of the withdrawal."""
     amount_minor: int
     network_fee_mode: FeeMode
     system_fee_minor: int
@@ -91,9 +135,11 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     failure_code: FailureCode | None = None
     provider_reference: str | None = None
     tx_hash: str | None = None
+    """Hash of the transfer on the network; null without one."""
     webhook_url: str | None
     external_id: str | None
     description: str | None
+    """Your own note."""
     metadata: Json[dict[str, str]]
     env: MerchantEnv
     created_at: datetime
@@ -154,7 +200,9 @@ class WithdrawalBatch(Struct, frozen=True, kw_only=True):
 
     id: UUID
     description: str | None
+    """Your own description of the batch."""
     item_count: Annotated[int, example(2)]
+    """Number of withdrawals."""
     env: MerchantEnv
     created_at: datetime
 
@@ -246,9 +294,12 @@ class WithdrawalSchedule(Struct, frozen=True, kw_only=True):
     frequency: Annotated[Frequency, example("monthly")]
     day: Annotated[int | None, example(1)]
     description: str | None
+    """Description of its withdrawals."""
     webhook_url: str | None
     status: Annotated[ScheduleStatus, example("active")]
+    """Whether the schedule runs."""
     next_run_at: datetime | None
+    """When it runs next; null if it does not."""
     env: MerchantEnv
     created_at: datetime
     updated_at: datetime
@@ -259,8 +310,11 @@ class ScheduleRun(Struct, frozen=True, kw_only=True):
     """A run of a schedule: the withdrawal it created, or why it created none."""
 
     due_at: datetime
+    """When the run was due."""
     outcome: Annotated[RunOutcome, example("created")]
+    """Result of the run."""
     withdrawal_id: UUID | None
+    """ID of the withdrawal that it created; null without one."""
     failure_code: str | None
     at: datetime
 

@@ -61,6 +61,7 @@ class NewWithdrawal(Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     webhook_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")] = None
     external_id: str | None = None
     description: str | None = None
+    """Your own note."""
     metadata: dict[str, str] | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:

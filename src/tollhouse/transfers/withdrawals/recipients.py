@@ -97,6 +97,7 @@ class NewRecipient(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     """A recipient to save. `receiver` and `provider_fields` are as in a withdrawal, without a reference."""
 
     name: Annotated[str, example("Nina Bo")]
+    """Name under which the recipient is listed."""
     method_id: str
     receiver: str
     provider_fields: dict[str, Any] = msgspec.field(default_factory=dict[str, Any])

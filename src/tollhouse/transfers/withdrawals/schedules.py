@@ -64,6 +64,7 @@ class NewSchedule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
     scheduled_for: Annotated[datetime, Meta(tz=True)] | None = None
     day: int | None = None
     description: str | None = None
+    """Description of its withdrawals."""
     webhook_url: str | None = None
 
     def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:

@@ -35,31 +35,47 @@ class SystemFee(Struct, frozen=True):
     """The platform's fee: a fixed part and a percentage, within bounds."""
 
     fixed_minor: Annotated[int, example(0)]
+    """Fixed part of the fee, in minor units."""
     percent_bps: Annotated[int, example(0)]
+    """Share of the amount, in hundredths of a percent."""
     minimum_minor: int
+    """Smallest fee, in minor units."""
     maximum_minor: int | None
+    """Largest fee, in minor units; null is unlimited."""
 
 
 class NetworkFee(Struct, frozen=True):
     """The fee of the rail. `as_of` is the time of an estimate."""
 
     model: Literal["fixed", "estimated", "none"]
+    """How the fee is determined.
+
+    fixed: It is always the same.
+    estimated: It depends on the network's prices.
+    none: There is none.
+    """
     amount_minor: Annotated[int, example(0)]
+    """Fee in minor units."""
     as_of: Timestamp | None = None
+    """Time of the estimate; null for a fixed fee."""
 
 
 class MethodFees(Struct, frozen=True):
     """The platform's fee and the rail's fee."""
 
     system: SystemFee
+    """Fee of the platform."""
     network: NetworkFee
+    """Fee of the rail."""
 
 
 class ManualReview(Struct, frozen=True):
     """Whether operators review every withdrawal, and from which amount on."""
 
     always_required: bool
+    """Whether every withdrawal is reviewed; true for live methods."""
     threshold_minor: Annotated[int, example(0)] = 0
+    """Amount above which withdrawals are reviewed, in minor units."""
 
 
 class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
@@ -67,18 +83,29 @@ class WithdrawalMethodView(Struct, frozen=True, kw_only=True):
 
     method_id: str
     name: Annotated[str, example("Sandbox")]
+    """Name of the method."""
     currency: str
     network: str
+    """Network or rail of the method."""
     available: bool
+    """Whether this environment can use the method."""
     unavailable_reason: UnavailableReason | None
+    """Why the method is not available; null if it is."""
     minimum_minor: int
+    """Smallest withdrawal, in minor units."""
     maximum_minor: int | None
+    """Largest withdrawal, in minor units; null is unlimited."""
     daily_limit_minor: Annotated[int | None, example(10_000_000)]
+    """Most that can be withdrawn in a day, in minor units; null is unlimited."""
     network_fee_modes: Annotated[tuple[FeeMode, ...], example(["deduct"])]
+    """Values of `network_fee_mode` that the method accepts."""
     fees: MethodFees
+    """Fees of a withdrawal."""
     receiver_type: ReceiverType
+    """What `receiver` has to be."""
     provider_fields: dict[str, Any]
     manual_review: ManualReview
+    """Whether operators review withdrawals."""
     mode: Mode
     livemode: bool
 
@@ -90,6 +117,7 @@ class NetworkFeeEstimate(Struct, frozen=True):
     amount: str
     amount_minor: int
     as_of: Timestamp
+    """Time of the prices."""
 
 
 @view_of(Quote[WithdrawalTerms])
@@ -100,15 +128,20 @@ class WithdrawalQuoteView(RecordView, frozen=True, kw_only=True):
     debit_minor: Annotated[int, After("network_fee_minor"), InCurrency("terms.currency")]
     receive_minor: Annotated[int, After("debit_minor"), InCurrency("terms.currency")]
     manual_review_required: Annotated[bool, After("receive_minor")]
+    """Whether an operator has to approve the withdrawal."""
     network_fee_estimate: Annotated[NetworkFeeEstimate | None, After("manual_review_required")]
+    """What the network takes now; null where the rail has no prices."""
 
 
 class ReviewView(Struct, frozen=True):
     """Whether operators review the withdrawal, and their decision."""
 
     required: bool
+    """Whether an operator has to approve it."""
     decided_at: Timestamp | None
+    """When the operator decided; null before."""
     note: str | None
+    """What the operator wrote to you."""
 
 
 @view_of(Withdrawal)
@@ -117,9 +150,13 @@ class WithdrawalView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["withdrawal"], After("id")] = "withdrawal"
     failure_message: Annotated[str | None, After("failure_code")]
+    """Why it failed, in words; null if it did not fail."""
     review: Annotated[ReviewView, After("tx_hash")]
+    """Whether operators review the withdrawal, and their decision."""
     cancelable: Annotated[bool, After("review")]
+    """Whether it can still be canceled."""
     estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
+    """When the money should arrive; null if that is not known."""
 
 
 @view_of(SavedRecipient)
@@ -136,8 +173,10 @@ class BatchTotal(Struct, frozen=True, kw_only=True):
     amount: str
     amount_minor: int
     debit: str
+    """What leaves the balance."""
     debit_minor: int
     receive: str
+    """What arrives."""
     receive_minor: int
 
 
@@ -147,8 +186,11 @@ class WithdrawalBatchView(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["withdrawal_batch"], After("id")] = "withdrawal_batch"
     totals: Annotated[list[BatchTotal], After("item_count")]
+    """Sums by currency."""
     statuses: Annotated[dict[str, int], After("totals"), example({"pending_review": 2})]
+    """Number of withdrawals in each status."""
     withdrawal_ids: Annotated[list[UUID], After("statuses")]
+    """IDs of the withdrawals, in the order of the request."""
 
 
 class WithdrawalSettingsView(Struct, frozen=True, kw_only=True):
@@ -157,6 +199,7 @@ class WithdrawalSettingsView(Struct, frozen=True, kw_only=True):
     object: Literal["withdrawal_settings"] = "withdrawal_settings"
     saved_recipients_only: Annotated[bool, example(True)]
     turns_off_at: Timestamp | None
+    """From when on withdrawals can go to any recipient; null if that is not planned."""
     mode: Mode
     livemode: bool
 
@@ -286,3 +329,4 @@ class WithdrawalScheduleDetails(RecordView, frozen=True, kw_only=True):
 
     object: Annotated[Literal["withdrawal_schedule"], After("id")] = "withdrawal_schedule"
     latest_runs: Annotated[list[ScheduleRunView], After("next_run_at")]
+    """Latest runs, newest first, at most 100."""

@@ -89,6 +89,7 @@ class TestSubject(Struct, frozen=True):
     """The object of a test event."""
 
     message: Annotated[str, example("This is a test event. Nothing happened.")]
+    """Says that this is a test."""
 
 
 class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
@@ -98,6 +99,16 @@ class ModeQuery(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 EventStatus = Literal["pending", "retrying", "delivered", "failed", "skipped", "canceled", "held"]
+"""State of a delivery.
+
+pending: The first attempt is due.
+retrying: An attempt failed, and another one follows.
+delivered: The receiver accepted it.
+failed: The last attempt failed.
+skipped: It had no destination, or delivery was switched off.
+canceled: Delivery was switched off before it was sent.
+held: It waits for a signing secret.
+"""
 
 
 class ListEventsQuery(ListQuery, frozen=True):
@@ -127,37 +138,50 @@ class WebhookConfiguration(Struct, frozen=True):
     event_types: Annotated[list[str], example(["payment.succeeded", "payment.failed"])]
     enabled: bool
     has_secret: bool
+    """Whether a signing secret is active."""
     mode: Mode
     livemode: bool
     created_at: Timestamp
     updated_at: Timestamp
     secret: str | UnsetType = UNSET
+    """Signing secret; only in the response that created it."""
 
 
 class SecretView(Struct, frozen=True):
     """A new signing secret, shown once."""
 
     secret: Annotated[str, example("whsec_… (shown once)")]
+    """The new signing secret; it is shown in this response only."""
 
 
 class SecretStateView(Struct, frozen=True):
     """Whether a secret is active, since when, and whether another one is pending."""
 
     has_secret: bool
+    """Whether a signing secret is active."""
     pending: bool
+    """Whether a new secret waits to be activated."""
     activated_at: Timestamp | None
+    """When the active secret was activated; null without one."""
 
 
 class DeliveryAttempt(Struct, frozen=True):
     """A finished attempt to deliver an event."""
 
     attempt: Annotated[int, example(1)]
+    """Number of the attempt, from 1."""
     status: Annotated[str, example("succeeded")]
+    """`succeeded` or `failed`."""
     error: str | None
+    """Why the attempt failed; null if it succeeded."""
     timestamp: Timestamp
+    """When the attempt ended."""
     http_status: Annotated[int | None, example(204)]
+    """Status of the receiver's response; null without one."""
     duration_ms: Annotated[int, example(41)]
+    """How long the attempt took, in milliseconds."""
     trigger: Annotated[str, example("automatic")]
+    """`automatic`, or who asked for the delivery."""
 
 
 NOT_SENT = frozenset(
@@ -184,13 +208,19 @@ class WebhookEvent(Struct, frozen=True, kw_only=True):
 
     id: UUID
     type: Annotated[str, example("payment.succeeded")]
+    """Type of the event."""
     env: MerchantEnv
     created_at: datetime
     destination_url: Annotated[str | None, example("https://shop.example/hooks/tollhouse")]
+    """URL that the event is sent to; null without one."""
     status: Annotated[str, example("delivered")]
+    """State of the delivery."""
     attempts: Annotated[int, example(1)]
+    """Number of attempts so far."""
     next_attempt_at: datetime | None
+    """When the next attempt is due; null if there is none."""
     delivered_at: Annotated[datetime | None, example("2026-11-21T09:30:00.000Z")]
+    """When the receiver accepted it; null before."""
     body: Internal[bytes]
     destination_source: Internal[str]
     request_id: Internal[UUID | None] = None
@@ -211,6 +241,7 @@ class EventView(RecordView, frozen=True, kw_only=True):
 
     id: Annotated[str, example(example_id("event_id"))]
     payload: Annotated[msgspec.Raw, After("delivered_at")]
+    """The exact body that is sent."""
 
 
 @view_of(WebhookEvent)
@@ -219,7 +250,9 @@ class EventWithHistory(RecordView, frozen=True, kw_only=True):
 
     id: Annotated[str, example(example_id("event_id"))]
     payload: Annotated[msgspec.Raw, After("delivered_at")]
+    """The exact body that is sent."""
     delivery_history: Annotated[list[DeliveryAttempt], After("payload")]
+    """Every attempt, oldest first."""
 
 
 def event_view(event: WebhookEvent, catalogue: Catalogue) -> EventView:
