@@ -1,7 +1,9 @@
 """The reference: a valid document, with every operation that is no page, every scope, and every refusal there may be."""
 
+from collections import Counter
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
+from uuid import uuid4
 
 import jsonschema_rs
 import msgspec
@@ -10,9 +12,11 @@ import yaml
 from openapi_spec_validator import validate
 
 from tests.cast import Actor
-from tollhouse.http.openapi_schemas import Examples, ExampleValues
+from tollhouse.http import openapi_sentences
+from tollhouse.http.openapi_schemas import MEANINGS, Examples, ExampleValues
 from tollhouse.http.operations import RAILS, Operation
 from tollhouse.instance.api import OPERATIONS, reference
+from tollhouse.instance.slices import EVENT_SPECS
 from tollhouse.kernel.examples import example_id
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform.settings import config
@@ -40,6 +44,115 @@ def contents_of(document: Any) -> Iterator[tuple[str, Any]]:
             for body in bodies:
                 for content in body.get("content", {}).values():
                     yield shown["operationId"], content
+
+
+def schemas_of(value: Any, path: str = "") -> Iterator[tuple[str, Any]]:
+    """Every object of the document but examples, with its path."""
+    if isinstance(value, dict):
+        yield path, value
+        for name, one in cast("dict[str, Any]", value).items():
+            if name not in {"example", "examples", "default"}:
+                yield from schemas_of(one, f"{path}.{name}")
+    elif isinstance(value, list):
+        for place, one in enumerate(cast("list[Any]", value)):
+            yield from schemas_of(one, f"{path}.{place}")
+
+
+def is_described(schema: Any) -> bool:
+    """Whether it has a sentence, or one of its alternatives has."""
+    return any(one.get("description", "").endswith((".", ")")) for one in (schema, *schema.get("anyOf", ())))
+
+
+def test_every_member_parameter_and_value_has_a_sentence(document: Any) -> None:
+    """100 %: what a stranger reads beside each name is plain English, or the reference is not finished."""
+    counts, bare = Counter[str](), list[str]()
+
+    def count(kind: str, name: str, *, is_described: bool) -> None:
+        counts[kind] += 1
+        if not is_described:
+            bare.append(f"{kind} {name}")
+
+    for path, shown in schemas_of(document):
+        properties = shown.get("properties", {})
+        is_error_code = path.endswith("Refusal.allOf.1")  # the code has its page, and its message is in the response
+        for name, member in properties.items() if isinstance(properties, dict) and not is_error_code else ():
+            count("member", f"{path}.{name}", is_described=is_described(member))
+        for one in shown.get("parameters", ()) if isinstance(shown.get("parameters"), list) else ():
+            count("parameter", f"{path}.{one.get('name')}", is_described="$ref" in one or is_described(one | one["schema"]))
+        for value in shown.get("enum", ()) if len(shown.get("enum", ())) > 1 else ():
+            meaning = shown.get(MEANINGS, {}).get(str(value), "")
+            count("value", f"{path}={value}", is_described=meaning.endswith("."))
+    for name, header in (document["components"]["headers"] | document["components"]["parameters"]).items():
+        count("header", name, is_described=is_described(header))
+    for operation, status, said in error_lines(document):
+        count("error", f"{operation} {status}", is_described=bool(said))
+    assert bare == []
+    assert min(counts[kind] for kind in ("member", "parameter", "value", "header", "error")) > 10, counts
+
+
+def error_lines(document: Any) -> Iterator[tuple[str, str, str]]:
+    """Operation, status and sentence of each error that the document names."""
+    for methods in document["paths"].values():
+        for shown in methods.values():
+            for status, response in shown["responses"].items():
+                for line in response["description"].splitlines() if int(status) >= 400 else ():
+                    code, _, said = line.removeprefix("- `").partition("`: ")
+                    assert code in response["content"]["application/json"]["examples"]
+                    yield shown["operationId"], status, said
+
+
+def test_values_with_the_same_names_and_other_meanings_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
+    declared = 'Two = Literal["{}", "{}"]\n"""Two values.\n\n{}: {}\n{}: Another.\n"""\n'
+    texts = iter([declared.format("a", "b", "a", "One.", "b"), declared.format("b", "a", "b", "One.", "a")])
+    monkeypatch.setattr(openapi_sentences, "_source", lambda _module: next(texts, ""))
+    read: Any = openapi_sentences._vocabularies.__wrapped__  # pyright: ignore[reportPrivateUsage, reportFunctionMemberAccess]
+    with pytest.raises(TypeError, match=r"other meanings of \['a', 'b'\]"):
+        read()
+
+
+def test_scopes_and_events_belong_to_their_operations(document: Any) -> None:
+    shown = document["paths"]["/api/v2/integration/withdrawals"]["post"]
+    assert shown["x-scopes"] == ["withdrawals:write"]
+    assert shown["x-events"] == ["balance.updated", "withdrawal.processing", "withdrawal.completed", "withdrawal.failed"]
+    assert "x-events" not in document["paths"]["/api/v2/integration/withdrawals"]["get"]
+    named = {shown["operationId"] for methods in document["paths"].values() for shown in methods.values()}
+    for spec in EVENT_SPECS:
+        assert set(spec.after) <= named, spec.type
+
+
+async def test_operations_cause_the_events_that_they_name(alice: Actor, document: Any) -> None:
+    """What each request adds to the events of the merchant is among those of its operation."""
+    named = {
+        (method.upper(), path.removeprefix("/api/v2/integration")): set(shown.get("x-events", ()))
+        for path, methods in document["paths"].items()
+        for method, shown in methods.items()
+    }
+    caused = dict[str, set[str]]()
+    counted = Counter[str]()
+
+    async def send(path: str, body: dict[str, Any], **values: str) -> Any:
+        nonlocal counted
+        answer = await alice.post(path.format(**values), body, key=str(uuid4()))
+        assert answer.status in {200, 201}, answer.raw
+        rows = await alice.sql("SELECT type FROM webhook_events WHERE merchant_id = $1::uuid", alice.merchant_id)
+        now = Counter(row["type"] for row in rows)
+        caused[path] = set(now - counted)
+        counted = now
+        assert caused[path] <= named["POST", path], path
+        return answer.body
+
+    link = await send("/payment-links", {"display_name": "Tea", "amount": "20.00", "currency": "EUR"})
+    paid = await send("/test/payment-links/{link_id}/simulate", {"outcome": "succeed"}, link_id=link["id"])
+    refund = {"amount": "1.00", "reason": "other"}
+    returned = await send("/transactions/{transaction_id}/refunds", refund, transaction_id=paid["id"])
+    await send("/test/refunds/{refund_id}/simulate", {"outcome": "succeed"}, refund_id=returned["id"])
+    await send("/conversions", {"from_currency": "EUR", "to_currency": "USD", "amount": "1.00"})
+    wanted = {"amount": "5.00", "method_id": "sandbox:EUR", "receiver": "Nina Nowak"}
+    out = await send("/withdrawals", wanted)
+    await send("/test/withdrawals/{withdrawal_id}/simulate", {"outcome": "complete"}, withdrawal_id=out["id"])
+    await send("/test/balances/fund", {"currency": "EUR", "amount": "1.00"})
+    assert caused["/conversions"] == {"conversion.completed", "balance.updated"}
+    assert "payment.succeeded" in caused["/test/payment-links/{link_id}/simulate"]
 
 
 async def test_it_is_served_to_everybody(alice: Actor) -> None:

@@ -110,6 +110,9 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
         "parameters": described_parameters(_parameters(operation, parts.source.usual), parts.source.descriptions),
         "responses": {str(operation.status): _success(operation, parts)},
     }
+    scopes = {scope for alternative in admission.security for scope in alternative.get("access_token", ())}
+    events = [one.type for one in parts.source.event_specs if operation.handler.__name__ in one.after]
+    shown |= {name: values for name, values in (("x-scopes", sorted(scopes)), ("x-events", events)) if values}
     if more.strip():
         shown["description"] = more.strip()
     if operation.deprecated is not None:

@@ -39,11 +39,15 @@ RESPONSES: Json = {
 
 
 class EventSpec(Struct, frozen=True, kw_only=True):
-    """An event type: when it is sent, the types of its object, and further members."""
+    """An event type: when it is sent, the types of its object, and further members.
+
+    `after` names the operations whose objects it reports about: what they do at once, and what follows from it later.
+    """
 
     type: str
     description: str
     objects: tuple[Any, ...]
+    after: tuple[str, ...]
     beside: Mapping[str, Any] = field(default_factory=dict[str, Any])
 
     @property

@@ -20,34 +20,40 @@ EVENTS = (
         type="payment.succeeded",
         description="A payment was credited: it is confirmed, or the merchant accepted the received amount.",
         objects=(TransactionView,),
+        after=("open_link", "accept", "simulate_link", "simulate_transaction"),
     ),
     EventSpec(
         type="payment.failed",
         description="A payment was declined, or its link was canceled before money was received.",
         objects=(TransactionView,),
+        after=("open_link", "cancel_link", "simulate_link", "simulate_transaction"),
     ),
     EventSpec(
         type="payment.expired",
         description="A payment link expired without payment. The object is the latest transaction of the link, or "
         "the link itself without one.",
         objects=(TransactionView, LinkView),
+        after=("open_link", "change_expiry", "advance_clock", "simulate_link", "simulate_transaction"),
     ),
     EventSpec(
         type="payment.refund_required",
         description="An amount was received that does not match: too little, too late, twice, after a cancellation or "
         "in another asset. The merchant accepts or refunds it.",
         objects=(TransactionView,),
+        after=("open_link", "cancel_link", "simulate_link", "simulate_transaction"),
     ),
     EventSpec(
         type="payment.refunded",
         description="A refund was paid to the customer; `data.refund` is the refund.",
         objects=(TransactionView,),
+        after=("request_refund", "simulate_refund"),
         beside={"refund": RefundView},
     ),
     EventSpec(
         type="payment.chargeback",
         description="A customer disputed a payment; `data.chargeback` is the dispute.",
         objects=(TransactionView,),
+        after=("open_link", "simulate_link", "simulate_transaction"),
         beside={"chargeback": ChargebackView},
     ),
 )

@@ -21,21 +21,41 @@ from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
 from tollhouse.transfers.withdrawals.views import WithdrawalView
 
 SCHEDULES_S, PRICE_FEED_S = 5, 10
+WITHDRAWALS = ("request_withdrawal", "create_batch", "create_schedule", "simulate_withdrawal")
+MOVES = (
+    *("open_link", "accept", "request_refund", "simulate_link", "simulate_transaction", "simulate_refund"),
+    *("submit_dispute", "fund", "convert", "make_rule", "change_rule", "cancel_withdrawal", *WITHDRAWALS),
+    *(f"{action}_balance_payment" for action in ("make", "capture", "release", "refund")),
+    *(f"{action}_owned_balance_payment" for action in ("capture", "release", "refund")),
+    *("order_fulfillment", "cancel_fulfillment", "simulate_fulfillment"),
+)
+"""Operations after which a balance changes."""
 EVENTS = (
     EventSpec(
         type="balance.updated",
         description="A balance changed. The payload has the ledger entries and their source.",
         objects=(BalanceView,),
+        after=MOVES,
         beside={"source": Cause, "entries": list[EntryView]},
     ),
-    EventSpec(type="withdrawal.processing", description="A withdrawal is being sent.", objects=(WithdrawalView,)),
-    EventSpec(type="withdrawal.completed", description="A withdrawal was sent.", objects=(WithdrawalView,)),
+    EventSpec(
+        type="withdrawal.processing", description="A withdrawal is being sent.", objects=(WithdrawalView,), after=WITHDRAWALS
+    ),
+    EventSpec(
+        type="withdrawal.completed", description="A withdrawal was sent.", objects=(WithdrawalView,), after=WITHDRAWALS
+    ),
     EventSpec(
         type="withdrawal.failed",
         description="A withdrawal was rejected or returned. The amount is in the balance again.",
         objects=(WithdrawalView,),
+        after=WITHDRAWALS,
     ),
-    EventSpec(type="conversion.completed", description="A conversion was completed.", objects=(ConversionView,)),
+    EventSpec(
+        type="conversion.completed",
+        description="A conversion was completed.",
+        objects=(ConversionView,),
+        after=("convert", "make_rule", "change_rule"),
+    ),
 )
 SLICE = Slice(
     operations=(

@@ -9,7 +9,16 @@ from msgspec import Struct
 from tollhouse.instance.docs.code import Sample, highlight
 from tollhouse.instance.docs.entries import Json, ReferenceEntry
 from tollhouse.instance.docs.markdown import inline
-from tollhouse.instance.docs.reference import SENT_BY_POST, error_codes, headers_of, pretty, successes, wanted
+from tollhouse.instance.docs.reference import (
+    SENT_BY_POST,
+    error_codes,
+    events_after,
+    headers_of,
+    operations_before,
+    pretty,
+    successes,
+    wanted,
+)
 from tollhouse.instance.docs.samples import note_on, samples_of
 from tollhouse.instance.docs.shapes import MemberGroup, SchemaMember, SchemaTables
 
@@ -78,7 +87,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> E
     access = wanted(shown)
     return EndpointView(
         entry=entry,
-        paragraphs=_paragraphs(shown["summary"].partition(". ")[2], shown.get("description", "")),
+        paragraphs=_paragraphs(shown["summary"].partition(". ")[2], shown.get("description", ""), events_after(shown)),
         access=inline("No credential is required." if access == "none" else f"Requires {access}."),
         is_deprecated=shown.get("deprecated", False),
         parameters={
@@ -99,7 +108,7 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Endpo
     content = entry.shown["requestBody"]["content"]["application/json"]
     return EndpointView(
         entry=entry,
-        paragraphs=_paragraphs(entry.shown["description"], SENT_BY_POST),
+        paragraphs=_paragraphs(entry.shown["description"], SENT_BY_POST, operations_before(entry, document)),
         parameters={"header": tuple(_parameter(one, shapes) for one in headers_of(entry, document))},
         media_type="application/json",
         body=shapes.groups(content["schema"]),

@@ -80,6 +80,23 @@ def wanted(shown: Json) -> str:
     return " or ".join(words)
 
 
+def events_after(shown: Json) -> str:
+    """The events of an operation, as a sentence with links; empty if there are none."""
+    links = [f"[{name}](/docs/api/{name}.md)" for name in shown.get("x-events", ())]
+    return f"**Events**: {', '.join(links)}." if links else ""
+
+
+def operations_before(entry: ReferenceEntry, document: Json) -> str:
+    """The operations after which an event is sent, as a sentence with links."""
+    operations = [shown for methods in document["paths"].values() for shown in methods.values()]
+    links = [
+        f"[{shown['summary'].partition('. ')[0].rstrip('.')}](/docs/api/{shown['operationId']}.md)"
+        for shown in operations
+        if entry.name in shown.get("x-events", ())
+    ]
+    return f"**Sent after**: {', '.join(links)}."
+
+
 def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     shown = entry.shown
     yield _block("http", f"{entry.method} {entry.path}")
@@ -88,6 +105,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> I
     if shown.get("deprecated"):
         yield "**Deprecated**: the response headers `Deprecation` and `Link` give the date and a link to the documentation."
     yield f"**Credential**: {wanted(shown)}."
+    yield from filter(None, [events_after(shown)])
     if shown["parameters"]:
         yield "## Parameters"
         yield table(("Name", "Description"), (_parameter(one, shapes) for one in shown["parameters"]))
@@ -104,6 +122,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> I
 def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Iterator[str]:
     yield entry.shown["description"]
     yield SENT_BY_POST
+    yield operations_before(entry, document)
     yield "## Headers"
     headers = headers_of(entry, document)
     yield table(("Name", "Description"), ((f"`{one['name']}`", one["description"]) for one in headers))

@@ -8,6 +8,7 @@ import msgspec
 from markupsafe import Markup
 from msgspec import Struct
 
+from tollhouse.http.openapi_schemas import MEANINGS
 from tollhouse.instance.docs.markdown import inline
 
 Json = dict[str, Any]
@@ -23,11 +24,12 @@ BOUNDS = (
 
 
 class SchemaMember(Struct, frozen=True):
-    """A member of an object, or a parameter. `groups` has the members of its objects."""
+    """A member of an object, or a parameter: its allowed values with their meanings, and the members of its objects."""
 
     name: str
     kind: Markup
     meaning: Markup
+    values: tuple[tuple[str, Markup], ...]
     is_required: bool
     groups: tuple["MemberGroup", ...] = ()
 
@@ -65,7 +67,8 @@ class SchemaTables:
         """A member or a parameter. `about` is a description beside the schema."""
         meaning = " ".join(filter(None, [about, *_descriptions(schema), *_choices(schema), *_rules(schema)]))
         kind = self.kind(_plain(schema))
-        return SchemaMember(name, inline(kind), inline(meaning), is_required, self.groups(schema, above))
+        values = tuple((value, inline(said)) for value, said in _meanings(schema))
+        return SchemaMember(name, inline(kind), inline(meaning), values, is_required, self.groups(schema, above))
 
     def tables(self, schema: Json) -> Iterator[str]:
         """A table for the schema and for each nested object; repeated objects are referenced."""
@@ -106,7 +109,8 @@ class SchemaTables:
         """Type, description and bounds."""
         kind = self.kind(schema)
         words = [f"{kind[:1].upper()}{kind[1:]}."] + (["Optional."] if optional else [])
-        return " ".join([*words, *_descriptions(schema), *_rules(schema)])
+        values = (f"`{value}`: {said}" for value, said in _meanings(schema))
+        return " ".join([*words, *_descriptions(schema), *_rules(schema), *values])
 
     def _objects(self, schema: Json) -> Iterator[tuple[str, Json]]:
         """The objects of a schema or list by name; anonymous ones by their members."""
@@ -150,17 +154,26 @@ def _rules(schema: Json) -> Iterator[str]:
 
 
 def _choices(schema: Json) -> Iterator[str]:
-    """The values of an enumeration."""
+    """The values of an enumeration that have no meanings of their own."""
     for one in _alternatives(schema):
         values = [f"`{value}`" for value in one.get("enum", ())]
-        if values:
+        if values and (len(values) == 1 or MEANINGS not in one):
             yield f"One of {', '.join(values)}." if len(values) > 1 else f"Always {values[0]}."
+
+
+def _meanings(schema: Json) -> Iterator[tuple[str, str]]:
+    """The values of an enumeration, or of the items of a list, with their meanings. A single one is no choice."""
+    for one in _alternatives(schema):
+        if len(one.get("enum", ())) > 1:
+            yield from one.get(MEANINGS, {}).items()
 
 
 def _plain(schema: Json) -> Json:
     """The schema without the values of enumerations, which `_choices` lists."""
     if "anyOf" in schema:
         return schema | {"anyOf": [_plain(one) for one in schema["anyOf"]]}
+    if "items" in schema:
+        return schema | {"items": _plain(schema["items"])}
     if "enum" not in schema:
         return schema
     kind = "string" if all(isinstance(value, str) for value in schema["enum"]) else ANY
@@ -168,7 +181,8 @@ def _plain(schema: Json) -> Json:
 
 
 def _alternatives(schema: Json) -> list[Json]:
-    return [schema, *(one for one in schema.get("anyOf", ()) if one != NULL and "$ref" not in one)]
+    items = [schema["items"]] if "enum" in schema.get("items", {}) else []
+    return [schema, *items, *(one for one in schema.get("anyOf", ()) if one != NULL and "$ref" not in one)]
 
 
 def _bounds(schema: Json) -> Iterator[str]:

@@ -13,6 +13,7 @@ SLICE = Slice(
             type="webhook.test",
             description="A test event, sent once on request.",
             objects=(TestSubject,),
+            after=("send_test_event",),
         ),
     ),
 )
