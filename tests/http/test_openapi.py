@@ -73,9 +73,9 @@ def test_every_member_parameter_and_value_has_a_sentence(document: Any) -> None:
             bare.append(f"{kind} {name}")
 
     for path, shown in schemas_of(document):
-        properties = shown.get("properties", {})
+        properties = cast("dict[str, Any]", shown.get("properties", {}))
         is_error_code = path.endswith("Refusal.allOf.1")  # the code has its page, and its message is in the response
-        for name, member in properties.items() if isinstance(properties, dict) and not is_error_code else ():
+        for name, member in () if is_error_code else properties.items():
             count("member", f"{path}.{name}", is_described=is_described(member))
         for one in shown.get("parameters", ()) if isinstance(shown.get("parameters"), list) else ():
             count("parameter", f"{path}.{one.get('name')}", is_described="$ref" in one or is_described(one | one["schema"]))
@@ -104,7 +104,11 @@ def error_lines(document: Any) -> Iterator[tuple[str, str, str]]:
 def test_values_with_the_same_names_and_other_meanings_are_noticed(monkeypatch: pytest.MonkeyPatch) -> None:
     declared = 'Two = Literal["{}", "{}"]\n"""Two values.\n\n{}: {}\n{}: Another.\n"""\n'
     texts = iter([declared.format("a", "b", "a", "One.", "b"), declared.format("b", "a", "b", "One.", "a")])
-    monkeypatch.setattr(openapi_sentences, "_source", lambda _module: next(texts, ""))
+
+    def source(_module: str) -> str:
+        return next(texts, "")
+
+    monkeypatch.setattr(openapi_sentences, "_source", source)
     read: Any = openapi_sentences._vocabularies.__wrapped__  # pyright: ignore[reportPrivateUsage, reportFunctionMemberAccess]
     with pytest.raises(TypeError, match=r"other meanings of \['a', 'b'\]"):
         read()
