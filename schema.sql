@@ -1929,6 +1929,7 @@ CREATE TABLE public.webhook_events (
     delivered_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     request_id uuid,
+    "position" bigint,
     CONSTRAINT webhook_events_check CHECK (((destination_url IS NULL) = (destination_source = 'none'::text))),
     CONSTRAINT webhook_events_check1 CHECK (((status = 'delivered'::text) = (delivered_at IS NOT NULL))),
     CONSTRAINT webhook_events_destination_source_check CHECK ((destination_source = ANY (ARRAY['request'::text, 'saved'::text, 'test'::text, 'none'::text]))),
@@ -2312,6 +2313,45 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.webhook_events_number(p_most integer) RETURNS integer
+    LANGUAGE plpgsql
+    SET enable_seqscan TO 'off'
+    AS $$
+DECLARE
+    v_numbered int;
+BEGIN
+    IF NOT EXISTS (SELECT FROM webhook_unnumbered) THEN
+        RETURN 0;
+    END IF;
+    PERFORM pg_advisory_xact_lock(hashtext('webhook_events_number'));
+    WITH taken AS MATERIALIZED (
+        DELETE FROM webhook_unnumbered
+        WHERE ctid = ANY (ARRAY(SELECT ctid FROM webhook_unnumbered ORDER BY nth LIMIT p_most))
+        RETURNING nth, event_id, merchant_id, mode
+    ), counted AS (
+        INSERT INTO webhook_feeds AS f (merchant_id, mode, last_position)
+        SELECT merchant_id, mode, count(*) FROM taken GROUP BY merchant_id, mode
+        ON CONFLICT (merchant_id, mode) DO UPDATE SET last_position = f.last_position + excluded.last_position
+        RETURNING number, merchant_id, mode, last_position
+    ), placed AS MATERIALIZED (
+        SELECT t.event_id, c.number, row_number() OVER (PARTITION BY c.number ORDER BY t.nth) AS place,
+               c.last_position - count(*) OVER (PARTITION BY c.number) AS before
+        FROM taken t JOIN counted c ON c.merchant_id = t.merchant_id AND c.mode = t.mode
+    ), stored AS (
+        INSERT INTO webhook_positions (number, last_position, event_ids)
+        SELECT number, max(before + place), array_agg(event_id ORDER BY place) FROM placed GROUP BY number, (place - 1) / 100
+    )
+    UPDATE webhook_events e SET position = p.before + p.place FROM placed p WHERE e.id = p.event_id;
+    GET DIAGNOSTICS v_numbered = ROW_COUNT;
+    RETURN v_numbered;
+END $$;
+CREATE FUNCTION public.webhook_events_queue() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO webhook_unnumbered (event_id, merchant_id, mode) VALUES (NEW.id, NEW.merchant_id, NEW.mode);
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.webhook_events_record(p_id uuid, p_merchant uuid, p_mode text, p_type text, p_source_type text, p_source_id uuid, p_sequence bigint, p_body bytea, p_url text, p_destination_key bigint, p_source text, p_saved_applies boolean, p_at timestamp with time zone, p_held_for interval, p_request_id uuid) RETURNS void
     LANGUAGE plpgsql
     AS $$
@@ -2411,6 +2451,13 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.webhook_feed_id() RETURNS uuid
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT md5(i.identity || coalesce((SELECT p.id::text FROM payout_pauses p WHERE p.cause = 'restored'
+                                       ORDER BY p.paused_at DESC, p.id DESC LIMIT 1), ''))::uuid
+    FROM database_identity i
+$$;
 CREATE FUNCTION public.webhook_first_id(p_moment timestamp with time zone) RETURNS uuid
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
@@ -4018,6 +4065,32 @@ CREATE TABLE public.webhook_failures (
     failed_at timestamp with time zone NOT NULL,
     CONSTRAINT webhook_failures_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+CREATE TABLE public.webhook_feeds (
+    number bigint NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    last_position bigint NOT NULL,
+    expired_position bigint DEFAULT 0 NOT NULL,
+    CONSTRAINT webhook_feeds_check CHECK (((0 <= expired_position) AND (expired_position <= last_position))),
+    CONSTRAINT webhook_feeds_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+)
+WITH (fillfactor='50');
+COMMENT ON COLUMN public.webhook_feeds.expired_position IS 'events up to here were deleted by age';
+ALTER TABLE public.webhook_feeds ALTER COLUMN number ADD GENERATED ALWAYS AS IDENTITY (
+    SEQUENCE NAME public.webhook_feeds_number_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
+);
+CREATE TABLE public.webhook_positions (
+    number bigint NOT NULL,
+    last_position bigint NOT NULL,
+    event_ids uuid[] NOT NULL,
+    CONSTRAINT webhook_positions_event_ids_check CHECK (((cardinality(event_ids) >= 1) AND (cardinality(event_ids) <= 100)))
+);
+COMMENT ON COLUMN public.webhook_positions.event_ids IS 'the events up to last_position, in order, that were numbered together';
 CREATE TABLE public.webhook_redelivery_runs (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -4058,6 +4131,22 @@ CREATE TABLE public.webhook_secrets (
     CONSTRAINT webhook_secrets_check1 CHECK (((state = 'retired'::text) = (retired_at IS NOT NULL))),
     CONSTRAINT webhook_secrets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_secrets_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'active'::text, 'retired'::text])))
+);
+CREATE TABLE public.webhook_unnumbered (
+    nth bigint NOT NULL,
+    event_id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL
+)
+WITH (autovacuum_vacuum_scale_factor='0', autovacuum_vacuum_threshold='2000', autovacuum_vacuum_cost_delay='0');
+COMMENT ON COLUMN public.webhook_unnumbered.nth IS 'rises with each change of an object, as the next change waits for the commit of the last';
+ALTER TABLE public.webhook_unnumbered ALTER COLUMN nth ADD GENERATED BY DEFAULT AS IDENTITY (
+    SEQUENCE NAME public.webhook_unnumbered_nth_seq
+    START WITH 1
+    INCREMENT BY 1
+    NO MINVALUE
+    NO MAXVALUE
+    CACHE 1
 );
 CREATE VIEW public.whole_transactions AS
  SELECT t.id,
@@ -4592,6 +4681,12 @@ ALTER TABLE ONLY public.webhook_events
     ADD CONSTRAINT webhook_events_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_failures
     ADD CONSTRAINT webhook_failures_pkey PRIMARY KEY (event_id);
+ALTER TABLE ONLY public.webhook_feeds
+    ADD CONSTRAINT webhook_feeds_number_key UNIQUE (number);
+ALTER TABLE ONLY public.webhook_feeds
+    ADD CONSTRAINT webhook_feeds_pkey PRIMARY KEY (merchant_id, mode);
+ALTER TABLE ONLY public.webhook_positions
+    ADD CONSTRAINT webhook_positions_pkey PRIMARY KEY (number, last_position);
 ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.webhook_secrets
@@ -4958,6 +5053,7 @@ CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
 CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND ((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
+CREATE TRIGGER queued AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN ((new.type <> 'webhook.test'::text)) EXECUTE FUNCTION public.webhook_events_queue();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_not_too_many BEFORE INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.refunds_refuse_too_many();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
@@ -5164,6 +5260,8 @@ ALTER TABLE ONLY public.value_releases
     ADD CONSTRAINT value_releases_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_environments
     ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_feeds
+    ADD CONSTRAINT webhook_feeds_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_secrets

@@ -37,6 +37,7 @@ OWNED: Mapping[str, str] = {
     "transaction_steps": "transactions",
     "webhook_attempts": "webhook_events",
     "webhook_event_keys": "webhook_events",
+    "webhook_positions": "webhook_feeds",
 }
 """Tables whose rows belong to a merchant by their parent."""
 REFERENCE = {
@@ -143,6 +144,7 @@ APPEND = {
     "webhook_event_statuses (event_id)",
     "webhook_events (id)",
     "webhook_failures (event_id)",
+    "webhook_feeds (number)",
     "webhook_redelivery_runs (id)",
     "withdrawal_quotes (id)",
     "withdrawals (hold_id)",

@@ -21,6 +21,10 @@ SIGNED = "Lowercase hexadecimal HMAC-SHA256 of the raw body, with the signing se
 SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
     "X-Service-Event-Id": ("ID of the event, as `id` in the body.", {"type": "string", "format": "uuid"}),
     "X-Service-Event-Type": ("Type of the event, as `type` in the body.", {"type": "string"}),
+    "X-Service-Position": (
+        "Position in the event feed. `webhook.test` has none.",
+        {"type": "string", "pattern": "^[1-9][0-9]*$"},
+    ),
     "X-Service-Mode": ("The environment.", {"type": "string", "enum": ["live", "test"]}),
     "X-Service-Attempt": ("Number of the attempt, starting with 1.", {"type": "string", "pattern": "^[1-9][0-9]*$"}),
     "X-Service-Signature": (SIGNED, {"type": "string", "pattern": "^[0-9a-f]{64}$"}),
@@ -28,8 +32,9 @@ SENT_HEADERS: Mapping[str, tuple[str, Json]] = {
     "webhook-timestamp": ("When this attempt was signed, in seconds since 1970.", {"type": "string"}),
     "webhook-signature": ("Signature for Standard Webhooks.", {"type": "string", "pattern": "^v1,"}),
 }
+OPTIONAL = {"X-Service-Position"}
 PARAMETERS: Json = {
-    name: {"name": name, "in": "header", "required": True, "description": about, "schema": schema}
+    name: {"name": name, "in": "header", "required": name not in OPTIONAL, "description": about, "schema": schema}
     for name, (about, schema) in SENT_HEADERS.items()
 }
 RESPONSES: Json = {

@@ -140,7 +140,7 @@ async def test_every_header_is_described(alice: Actor, receiver: Receiver, harne
     [got] = await receiver.wait()
     reported = section("## Delivery request")
     ours = [name for name in got.headers if name.lower().startswith(("x-", "webhook-"))]
-    assert len(ours) == 8
+    assert len(ours) == 9
     for name in ours:
         assert f"`{name}`" in reported
     sample = re.findall(r"^([A-Za-z-]+): (.+)$", reported, re.MULTILINE)

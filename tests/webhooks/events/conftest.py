@@ -11,6 +11,16 @@ from tollhouse.instance import main
 from tollhouse.instance.database import embedded
 from tollhouse.platform.settings.config import Settings
 
+TABLES = (
+    "webhook_deliveries",
+    "webhook_deliveries_later",
+    "webhook_attempts",
+    "webhook_unnumbered",
+    "webhook_positions",
+    "webhook_feeds",
+    "webhook_events",
+)
+
 
 @pytest.fixture(scope="session")
 def settings(server: embedded.Server) -> Settings:
@@ -29,7 +39,7 @@ async def opened(settings: Settings) -> AsyncIterator[Services]:
 @pytest.fixture
 async def services(opened: Services) -> Services:
     """The same, where nothing waits to be delivered."""
-    for table in ("webhook_deliveries", "webhook_deliveries_later", "webhook_attempts", "webhook_events"):
+    for table in TABLES:
         await opened.db.execute(f"DELETE FROM {table}")  # noqa: S608 - constants
     return opened
 

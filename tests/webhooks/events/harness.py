@@ -20,7 +20,7 @@ from tollhouse.webhooks.delivery.results import LEASE, sweep
 from tollhouse.webhooks.delivery.signed_request import Claim
 from tollhouse.webhooks.delivery.worker import DeliveryWorker
 from tollhouse.webhooks.endpoints import actions
-from tollhouse.webhooks.events import delivery_store, secrets
+from tollhouse.webhooks.events import delivery_store, positions_store, secrets
 from tollhouse.webhooks.events.invariants_store import INVARIANTS
 from tollhouse.webhooks.events.record import EventSource, record
 
@@ -117,7 +117,8 @@ class Harness:
         return row
 
     async def claim_all(self, limit: int = 4) -> list[Row]:
-        """Claim what is due, so much of each destination."""
+        """Number what waits, then claim what is due, so much of each destination."""
+        await positions_store.number_waiting(self.services.db)
         batches = [
             (lane, row["key"]) for lane in Lane for row in await self.services.db.fetch(delivery_store.WALK, lane, -1, 1000)
         ]

@@ -20,7 +20,7 @@ from tollhouse.platform.database.cleanup import delete_in_batches
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.log.events import log
 from tollhouse.webhooks.delivery.bulkheads import Lane
-from tollhouse.webhooks.events import delivery_jobs_store, delivery_store
+from tollhouse.webhooks.events import delivery_jobs_store, delivery_store, positions_store
 
 COUNT_MAX = 1_000
 RESULTS_WINDOW = timedelta(minutes=5)
@@ -111,6 +111,8 @@ async def drop_expired_months(services: Services) -> None:
 async def drop_months_before(db: Pool, ended_by: datetime) -> int:
     """Drop the partitions that ended by this time, unless they have pending deliveries. Returns how many."""
     ended_by = await without_pending(db, ended_by)
+    if (await partitions.list_ended(db, "webhook_events", ended_by)).partitions:
+        await positions_store.expire(db, ended_by)
     dropped = sum([await partitions.drop_ended(db, table, ended_by) for table in TABLES])
     await delete_in_batches(db, delivery_jobs_store.DELETE_DIGESTS, ended_by)
     await delete_in_batches(db, delivery_jobs_store.DELETE_STATUSES, ended_by)

@@ -80,16 +80,17 @@ def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
     secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
     body = unpack(row["body"])
-    headers = unsigned_headers(claim.event_id, row["type"], claim.mode, row["attempts"] + 1) | {
+    headers = unsigned_headers(claim.event_id, row["type"], row["position"], claim.mode, row["attempts"] + 1) | {
         "X-Service-Signature": signature(secret, body),
         **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
     }
     return SignedRequest(url, body, headers)
 
 
-def unsigned_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int) -> dict[str, str]:
-    """The headers of an attempt that need no secret."""
-    return {
+def unsigned_headers(event_id: UUID, event_type: str, position: int | None, mode: Mode, attempt: int) -> dict[str, str]:
+    """The headers of an attempt that need no secret. `webhook.test` has no position."""
+    placed = {} if position is None else {"X-Service-Position": str(position)}
+    return placed | {
         "Content-Type": "application/json; charset=utf-8",
         "User-Agent": USER_AGENT,
         "X-Service-Event-Id": str(event_id),
@@ -99,9 +100,11 @@ def unsigned_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int) 
     }
 
 
-def shown_headers(event_id: UUID, event_type: str, mode: Mode, attempt: int, started_at: datetime) -> dict[str, str]:
+def shown_headers(
+    event_id: UUID, event_type: str, position: int | None, mode: Mode, attempt: int, started_at: datetime
+) -> dict[str, str]:
     """The headers of an attempt for people. Its signatures cannot be shown without the secret that it was made with."""
-    return unsigned_headers(event_id, event_type, mode, attempt) | {
+    return unsigned_headers(event_id, event_type, position, mode, attempt) | {
         "X-Service-Signature": HIDDEN,
         "webhook-id": str(event_id),
         "webhook-timestamp": str(int(started_at.timestamp())),

@@ -26,7 +26,7 @@ from tollhouse.webhooks.delivery.bulkheads import Allocation, Call, CallKind, Cl
 from tollhouse.webhooks.delivery.response_excerpts import BYTES_READ
 from tollhouse.webhooks.delivery.results import DATABASE_ERRORS, LEASE, AttemptResult, ResultWriter, release_claims
 from tollhouse.webhooks.delivery.signed_request import Claim, claim_from_row
-from tollhouse.webhooks.events import delivery_store
+from tollhouse.webhooks.events import delivery_store, positions_store
 
 POLL_EVERY_S = 0.02
 POLL_EVERY_IDLE_S = 0.1
@@ -144,6 +144,7 @@ class DeliveryWorker:
         slots = Slots((call for _, call in self._calls.values()), self._health, _now_ms())
         batches: list[ClaimBatch] = []
         full = more = False
+        await positions_store.number_waiting(self._services.db)  # only numbered events are claimed
         lanes = await self._due_lanes()
         self._retries_are_prompt = self._retries_are_prompt and len(lanes) == 1
         for lane in lanes:

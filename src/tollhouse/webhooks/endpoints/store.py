@@ -88,7 +88,7 @@ HISTORY = """
 """
 # The newest attempts with what was received.
 EXCHANGES = """
-    SELECT e.type, a.attempt, a.error, a.started_at, a.http_status, a.response_headers, a.response_body
+    SELECT e.type, e.position, a.attempt, a.error, a.started_at, a.http_status, a.response_headers, a.response_body
     FROM webhook_attempts a JOIN webhook_events e ON e.id = a.event_id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3 ORDER BY a.attempt DESC LIMIT $4
 """
@@ -185,7 +185,7 @@ async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit:
             attempt=row["attempt"],
             request_headers={}
             if row["error"] in NOT_SENT
-            else shown_headers(event_id, row["type"], env.mode, row["attempt"], row["started_at"]),
+            else shown_headers(event_id, row["type"], row["position"], env.mode, row["attempt"], row["started_at"]),
             http_status=row["http_status"],
             response_headers=None
             if row["response_headers"] is None

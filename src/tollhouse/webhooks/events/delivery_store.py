@@ -18,8 +18,8 @@ WALK = """
     )
     SELECT key FROM keys WHERE key IS NOT NULL
 """
-# Leases the oldest deliveries of each destination up to its batch's limit, and reads what is sent: the current destination,
-# secret and delivery setting. The event's columns are null if its month was dropped.
+# Leases the oldest deliveries of each destination up to its batch's limit, once their event has its position, and reads what
+# is sent: the current destination, secret and delivery setting. The event's columns are null if its month was dropped.
 CLAIM = """
     WITH due AS MATERIALIZED (
         SELECT few.event_id
@@ -27,7 +27,9 @@ CLAIM = """
         CROSS JOIN LATERAL (
             SELECT d.event_id FROM webhook_deliveries d
             WHERE d.lane = batch.lane AND d.destination_key = batch.key AND d.lease_until IS NULL AND d.run_at <= now()
-            ORDER BY d.run_at LIMIT batch.max_rows FOR UPDATE SKIP LOCKED
+              AND NOT EXISTS (SELECT FROM webhook_events e
+                              WHERE e.id = d.event_id AND e.position IS NULL AND e.type <> 'webhook.test')
+            ORDER BY d.run_at LIMIT batch.max_rows FOR UPDATE OF d SKIP LOCKED
         ) AS few
     ), mine AS (
         UPDATE webhook_deliveries d
@@ -36,7 +38,7 @@ CLAIM = """
         WHERE d.event_id = ANY (ARRAY(SELECT event_id FROM due))
         RETURNING d.event_id, d.merchant_id, d.mode, d.lane, d.destination_key, d.held, d.sending, d.tries, d.lost
     )
-    SELECT mine.*, now() AS started_at, e.id, e.type, e.body, e.attempts, e.request_id, e.destination_url,
+    SELECT mine.*, now() AS started_at, e.id, e.type, e.position, e.body, e.attempts, e.request_id, e.destination_url,
            e.destination_source, n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id,
            s.nonce, s.ciphertext
     FROM mine

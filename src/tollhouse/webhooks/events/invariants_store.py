@@ -63,6 +63,35 @@ STATUS_MISMATCH = """
                             THEN ROW(e.merchant_id, e.mode, e.status, e.created_at)
                             ELSE ROW(NULL::uuid, NULL::text, NULL::text, NULL::timestamptz) END)
 """
+NOT_IN_PLACE = """
+    SELECT format('event %s has the position %s', e.id, e.position) AS line
+    FROM webhook_events e
+    LEFT JOIN webhook_feeds f ON f.merchant_id = e.merchant_id AND f.mode = e.mode
+    LEFT JOIN LATERAL (SELECT * FROM webhook_positions w WHERE w.number = f.number AND w.last_position >= e.position
+                       ORDER BY w.last_position LIMIT 1) AS p ON true
+    WHERE e.id = ANY ($1::uuid[]) AND (e.position IS NULL OR e.position > f.expired_position)
+      AND CASE WHEN e.position IS NULL
+               THEN e.type <> 'webhook.test' AND NOT EXISTS (SELECT FROM webhook_unnumbered u WHERE u.event_id = e.id)
+               ELSE p.event_ids[cardinality(p.event_ids) - (p.last_position - e.position)] IS DISTINCT FROM e.id END
+"""
+GAPS = """
+    SELECT format('feed of %s (%s) at position %s', f.merchant_id, f.mode, p.last_position) AS line
+    FROM webhook_feeds f
+    LEFT JOIN LATERAL (
+        SELECT w.last_position - cardinality(w.event_ids) AS first_before, w.last_position,
+               lag(w.last_position) OVER (ORDER BY w.last_position) AS before,
+               lead(w.last_position) OVER (ORDER BY w.last_position) AS next
+        FROM webhook_positions w WHERE w.number = f.number) AS p ON true
+    WHERE CASE WHEN p.last_position IS NULL THEN f.expired_position <> f.last_position
+               ELSE coalesce(p.before <> p.first_before, p.first_before > f.expired_position)
+                    OR (p.next IS NULL AND p.last_position <> f.last_position) END
+"""
+NUMBERED_TWICE = """
+    SELECT format('event %s', event_id) AS line
+    FROM (SELECT unnest(event_ids) AS event_id FROM webhook_positions
+          UNION ALL SELECT event_id FROM webhook_unnumbered) AS placed
+    GROUP BY event_id HAVING count(*) > 1
+"""
 # `$1` are the ids of ledger transactions.
 BALANCE_NOTIFIED = """
     SELECT format('ledger transaction %s moved the %s %s balance of %s and has %s events', g.transaction_id, g.mode,
@@ -89,5 +118,8 @@ INVARIANTS: tuple[Invariant, ...] = (
     Invariant("I11", "events with a wrong count of attempts", ATTEMPT_COUNT, "event"),
     Invariant("I11", "delivered events without a successful attempt", DELIVERED_WITHOUT_SUCCESS, "event"),
     Invariant("I11", "events listed with another status than their own", STATUS_MISMATCH, "event"),
+    Invariant("I11", "events that are neither at their position nor waiting for one", NOT_IN_PLACE, "event"),
+    Invariant("I11", "positions with gaps", GAPS, costly=True),
+    Invariant("I11", "events with two positions", NUMBERED_TWICE, costly=True),
     Invariant("I14", "every balance change has one event", BALANCE_NOTIFIED, "ledger"),
 )
