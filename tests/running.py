@@ -19,7 +19,6 @@ import uvloop
 
 from tollhouse.http.services import Services
 from tollhouse.instance import catalogue_file, main
-from tollhouse.instance.main import configured_rails
 from tollhouse.instance.worker import work
 from tollhouse.platform.database import roles
 from tollhouse.platform.database.migrations import migrate
@@ -27,6 +26,7 @@ from tollhouse.platform.server import listening
 from tollhouse.platform.server import server as http_server
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import Settings
+from tollhouse.rails import configured
 from tollhouse.transfers.gate.pauses_store import TAKE_IDENTITY
 
 T = TypeVar("T")
@@ -164,7 +164,7 @@ class Service:
 
     def __init__(self, settings: Settings, *, worker: bool = True) -> None:
         self.settings = settings
-        self.rails = configured_rails(settings)
+        self.rails = configured.build(settings)
         self.url = settings.base_url
         self.dsn = settings.database_url or ""
         self._worker = worker

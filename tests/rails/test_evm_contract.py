@@ -37,13 +37,13 @@ from tollhouse.rails.evm import deposits_store, jobs
 from tollhouse.rails.evm.network.blocks import Header, Tip
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.reports import Reporter
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.signer.journal import SigningJournal, create_journal
 from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
 from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.evm.signer.server import serve
 from tollhouse.rails.evm.signer.wallet import Wallet, create_mnemonic
 from tollhouse.rails.evm.watcher import look
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.transfers.gate import gate
 
 NAME, HEAD, FINAL = "evm", 1_000, 2_000

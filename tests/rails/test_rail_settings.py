@@ -7,9 +7,10 @@ import pytest
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt
 from tollhouse.platform.settings.config import InvalidSettingsError
-from tollhouse.rails import settings
+from tollhouse.rails import configured, settings
 from tollhouse.rails.evm.network.node import checksum_address, is_address, to_minor, to_units
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.settings import EvmSettings
 
 USDC = "0xA0b86991c6218b36c1d19D4a2e9Eb0cE3606eB48"
 FILE = f"""
@@ -25,11 +26,11 @@ SHOP = "0xfB6916095ca1df60bB79Ce92cE3Ea74c37c5d359"
 
 
 def test_a_rail_of_an_evm_network() -> None:
-    rail = settings.read(FILE.encode())["ethereum"]
-    assert isinstance(rail, settings.EvmSettings)
+    rail = configured.read(FILE.encode())["ethereum"]
+    assert isinstance(rail, EvmSettings)
     assert (rail.chain_id, rail.finality, rail.coin) == (1, "finalized", "ETH")
     assert rail.tokens["USDC"].contract == USDC
-    assert settings.load(None) == {}
+    assert configured.load(None) == {}
 
 
 def test_a_file_with_a_secret_is_read_again_when_it_changes(tmp_path: Path) -> None:
@@ -62,7 +63,7 @@ def test_a_file_with_a_secret_is_read_again_when_it_changes(tmp_path: Path) -> N
 )
 def test_mistakes_are_named(changed: tuple[str, str], expected: str) -> None:
     with pytest.raises(InvalidSettingsError, match=expected):
-        settings.read(FILE.replace(*changed).encode())
+        configured.read(FILE.replace(*changed).encode())
 
 
 def test_units_and_addresses() -> None:
@@ -79,8 +80,8 @@ def test_units_and_addresses() -> None:
 
 
 async def test_instructions_name_address_amount_and_network() -> None:
-    rail = settings.read(FILE.encode())["ethereum"]
-    assert isinstance(rail, settings.EvmSettings)
+    rail = configured.read(FILE.encode())["ethereum"]
+    assert isinstance(rail, EvmSettings)
     network = EvmNetwork("ethereum", rail)
     coin = await network.start_payment(Attempt(new_id(), "ethereum:ETH", "ETH", 150_000_000, 8, SHOP))
     assert (coin.reference, coin.pay_amount) == (SHOP, "1.50000000")

@@ -23,7 +23,6 @@ from tollhouse.instance.slices import SLICES
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.rails.chain import ChainNetwork
-from tollhouse.kernel.rails.provider import Provider
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.pages.console import jobs as operator_jobs
 from tollhouse.platform import passwords
@@ -35,15 +34,8 @@ from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.log.events import log
 from tollhouse.platform.settings.config import Settings
-from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.bank.files.transfer import BankTransfer, bank_account
-from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.cards.stripe.cards import StripeCards
-from tollhouse.rails.cards.stripe.client import read_account
+from tollhouse.rails import configured
 from tollhouse.rails.chains import following
-from tollhouse.rails.evm.network.provider import EvmNetwork
-from tollhouse.rails.sandbox.provider import SANDBOX
-from tollhouse.rails.settings import BitcoinSettings, EvmSettings, StripeSettings
 from tollhouse.transfers.gate import gate
 from tollhouse.webhooks.request_log.recorder import Recorder
 
@@ -92,7 +84,7 @@ def create_services(
         pool,
         keys,
         Templates(),
-        rails or configured_rails(settings),
+        rails or configured.build(settings),
         catalogue or catalogue_file.load(settings.catalogue_file),
         partial(event_examples, settings),
         replica=None
@@ -211,18 +203,3 @@ JOBS: Sequence[Job] = (
     Job(WATCH_EVERY_S, watch_invariants),
 )
 """The jobs of the worker beside delivery."""
-
-
-def configured_rails(settings: Settings) -> Rails:
-    """The sandbox, and the rails that these settings and their rails file describe. Raises `InvalidSettingsError`."""
-    account = bank_account(settings)
-    providers: list[Provider] = [SANDBOX] if account is None else [SANDBOX, BankTransfer(account)]
-    for name, described in rail_settings.load(settings.rails_file).items():
-        match described:
-            case StripeSettings():
-                providers.append(StripeCards(read_account(name, described)))
-            case EvmSettings():
-                providers.append(EvmNetwork(name, described))
-            case BitcoinSettings():
-                providers.append(BitcoinNetwork(name, described))
-    return Rails(providers)

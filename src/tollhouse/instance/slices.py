@@ -19,12 +19,8 @@ from tollhouse.pages.dashboard.slice import SLICE as DASHBOARD
 from tollhouse.payments.slice import SLICE as PAYMENTS
 from tollhouse.platform.database.invariants import Invariant
 from tollhouse.rails.balances.slice import SLICE as RAIL_BALANCES
-from tollhouse.rails.bank.slice import SLICE as BANK
-from tollhouse.rails.bitcoin.slice import SLICE as BITCOIN
-from tollhouse.rails.cards.slice import SLICE as CARDS
 from tollhouse.rails.chains.slice import SLICE as CHAINS
-from tollhouse.rails.evm.slice import SLICE as EVM
-from tollhouse.rails.sandbox.slice import SLICE as SANDBOX
+from tollhouse.rails.configured import RAILS
 from tollhouse.transfers.slice import SLICE as TRANSFERS
 from tollhouse.webhooks.delivery.slice import SLICE as EVENTS
 from tollhouse.webhooks.endpoints.slice import SLICE as WEBHOOKS
@@ -35,11 +31,8 @@ SLICES: Sequence[Slice] = (
     MERCHANTS,
     OAUTH,
     PAYMENTS,
-    SANDBOX,
+    *(rail.slice for rail in RAILS),
     CHAINS,
-    EVM,
-    BITCOIN,
-    CARDS,
     RAIL_BALANCES,
     TRANSFERS,
     LEDGER,
@@ -50,7 +43,6 @@ SLICES: Sequence[Slice] = (
     REQUEST_LOG,
     AUDIT_LOG,
     CONSOLE,
-    BANK,
     EVENTS,
     MAIL,
     IDENTITY,

@@ -6,7 +6,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt
 from tollhouse.pages.checkout.payment_uri import payment_uri
 from tollhouse.rails.evm.network.provider import EvmNetwork
-from tollhouse.rails.settings import EvmSettings, TokenSettings
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 
 CONTRACT = "0xa0b86991c6218b36c1d19d4a2e9eb0ce3606eb48"
 ADDRESS = "0x52908400098527886E0F7030069857D2E4169EE7"

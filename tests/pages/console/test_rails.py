@@ -18,7 +18,7 @@ from tollhouse.rails.chains import store as chains_store
 from tollhouse.rails.evm import payouts_store
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.payouts_model import NewChainPayout
-from tollhouse.rails.settings import EvmSettings, TokenSettings
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 
 WALLET, RECEIVER = "0x52908400098527886E0F7030069857D2E4169EE7", "0x" + "ab" * 20
 TOKENS = {"USDC": TokenSettings("0x" + "cd" * 20, 6)}

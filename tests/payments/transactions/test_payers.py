@@ -15,7 +15,7 @@ from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.payments.transactions import transfers_store
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.settings import BitcoinSettings
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
 
 HASH = "ab" * 32
 NINA, IBAN = "Nina Nowak-Özdemir", "DE89370400440532013000"

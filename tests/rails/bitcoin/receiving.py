@@ -18,10 +18,10 @@ from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.transactions.model import Transaction
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
 from tollhouse.rails.bitcoin.watching import look
 from tollhouse.rails.chains import following
 from tollhouse.rails.sandbox.provider import SANDBOX
-from tollhouse.rails.settings import BitcoinSettings
 
 METHOD = """
 [methods."{name}:BTC"]

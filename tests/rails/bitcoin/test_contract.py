@@ -28,9 +28,9 @@ from tollhouse.payments.transactions.model import Transaction
 from tollhouse.rails.bitcoin import watching
 from tollhouse.rails.bitcoin.jobs import BitcoinPayouts
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
 from tollhouse.rails.bitcoin.watching import look
 from tollhouse.rails.chains import following
-from tollhouse.rails.settings import BitcoinSettings
 from tollhouse.transfers.gate import gate
 
 CONFIRMATIONS = 3

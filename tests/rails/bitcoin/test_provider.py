@@ -11,9 +11,10 @@ from tollhouse.kernel.rails.provider import Attempt
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.pages.checkout.payment_uri import payment_uri
 from tollhouse.platform.settings.config import InvalidSettingsError
-from tollhouse.rails import settings
+from tollhouse.rails import configured
 from tollhouse.rails.bitcoin.network.keys import InvalidKeyError
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
 
 FILE = f"""
 [bitcoin]
@@ -27,8 +28,8 @@ fingerprint = "{FINGERPRINT}"
 
 def make_network(text: str = FILE) -> BitcoinNetwork:
     """The rail of a file."""
-    described = settings.read(text.encode())["bitcoin"]
-    assert isinstance(described, settings.BitcoinSettings)
+    described = configured.read(text.encode())["bitcoin"]
+    assert isinstance(described, BitcoinSettings)
     return BitcoinNetwork("bitcoin", described)
 
 
@@ -49,7 +50,7 @@ def test_a_rail_of_bitcoin_and_mistakes_in_its_settings() -> None:
         (("[bitcoin]", FILE.replace("bitcoin]", "other]") + "[bitcoin]"), "another rail has the same xpub"),
     ):
         with pytest.raises(InvalidSettingsError, match=expected):
-            settings.read(FILE.replace(*changed, 1).encode())
+            configured.read(FILE.replace(*changed, 1).encode())
     with pytest.raises(InvalidKeyError, match="network test"):
         make_network(FILE.replace('"main"', '"test"')).account()
     with pytest.raises(InvalidKeyError, match="needed by the worker"):

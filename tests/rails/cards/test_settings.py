@@ -4,10 +4,9 @@ from pathlib import Path
 
 import pytest
 
-from tollhouse.instance.main import configured_rails
 from tollhouse.platform.settings import config
 from tollhouse.platform.settings.config import InvalidSettingsError
-from tollhouse.rails import settings
+from tollhouse.rails import configured
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.objects import InexactAmountError, from_provider, to_provider
 
@@ -28,7 +27,7 @@ def described(folder: Path, old: str = "", new: str = "", *, key: str = "rk_live
 
 def test_a_card_rail_is_described_by_the_rails_file(tmp_path: Path) -> None:
     (tmp_path / "rails.toml").write_text(described(tmp_path))
-    rails = configured_rails(config.load({"TOLLHOUSE_RAILS_FILE": str(tmp_path / "rails.toml")}))
+    rails = configured.build(config.load({"TOLLHOUSE_RAILS_FILE": str(tmp_path / "rails.toml")}))
     cards = rails.find("card", "live")
     assert isinstance(cards, StripeCards)
     assert (cards.account.secret_key, cards.account.webhook_secrets) == ("rk_live_abc", (b"whsec_abc",))
@@ -50,14 +49,14 @@ def test_a_card_rail_is_described_by_the_rails_file(tmp_path: Path) -> None:
 )
 def test_mistakes_are_named(tmp_path: Path, changed: tuple[str, str], expected: str) -> None:
     with pytest.raises(InvalidSettingsError, match=expected):
-        settings.read(described(tmp_path, *changed).encode())
+        configured.read(described(tmp_path, *changed).encode())
 
 
 def test_a_key_of_the_test_mode_is_refused_unless_it_is_meant(tmp_path: Path) -> None:
     with pytest.raises(InvalidSettingsError, match="test mode"):
-        settings.read(described(tmp_path, key="sk_test_abc").encode())
+        configured.read(described(tmp_path, key="sk_test_abc").encode())
     meant = described(tmp_path, 'kind = "stripe"', 'kind = "stripe"\ntakes_test_payments = true', key="sk_test_abc")
-    assert settings.read(meant.encode())
+    assert configured.read(meant.encode())
 
 
 def test_amounts_are_those_of_the_provider() -> None:

@@ -16,12 +16,12 @@ from tollhouse.rails.evm import payouts_store as store
 from tollhouse.rails.evm.network.provider import EvmNetwork
 from tollhouse.rails.evm.payouts import ChainPayouts
 from tollhouse.rails.evm.payouts_model import ChainPayout
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.signer.client import SignerClient
 from tollhouse.rails.evm.signer.journal import SigningJournal, create_journal
 from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
 from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.evm.signer.wallet import Wallet, create_mnemonic
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 ETHER, MINOR = 10**18, 10**10
 """Wei of an ether, and of the smallest part of it that the ledger has."""

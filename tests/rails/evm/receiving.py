@@ -20,9 +20,9 @@ from tollhouse.kernel.rails.registry import Rails
 from tollhouse.payments.transactions.model import Transaction
 from tollhouse.rails.chains import following
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.sandbox.provider import SANDBOX
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 ETHER, MINOR = 10**18, 10**10
 CATALOGUE = """

@@ -26,10 +26,10 @@ from tollhouse.rails.chains import following
 from tollhouse.rails.evm import jobs
 from tollhouse.rails.evm.network.derivation import AddressDeriver
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.signer.policy import AssetPolicy, NetworkPolicy, SigningPolicy
 from tollhouse.rails.evm.watcher import look
 from tollhouse.rails.sandbox.provider import SANDBOX
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
 
 NAME, TOKEN = "simulated", f"0x{'d' * 40}"

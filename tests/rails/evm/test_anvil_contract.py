@@ -23,9 +23,9 @@ from tollhouse.payments.transactions.model import Transaction
 from tollhouse.rails.chains import following
 from tollhouse.rails.evm.network.node import number_of
 from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.evm.watcher import look
-from tollhouse.rails.settings import EvmSettings, TokenSettings
 
 FINALITY = 3
 """Confirmations: final blocks can be replaced by deeper reorganisations."""

@@ -17,9 +17,9 @@ from tests.rails.evm import anvil
 from tests.running import free_port
 from tollhouse.instance.demo import network
 from tollhouse.instance.demo.programs import DemoError
-from tollhouse.rails import settings as rail_settings
+from tollhouse.rails import configured
 from tollhouse.rails.evm.network.node import EvmNode
-from tollhouse.rails.settings import EvmSettings
+from tollhouse.rails.evm.settings import EvmSettings
 
 pytestmark = pytest.mark.long
 
@@ -72,7 +72,7 @@ async def test_a_wallet_pays_the_demo(skip_aloud: Callable[[str], NoReturn]) -> 
 
 def node_of(folder: Path) -> EvmNode:
     """The node of the demo in this folder."""
-    described = rail_settings.load(folder / network.RAILS_FILE)[network.RAIL]
+    described = configured.load(folder / network.RAILS_FILE)[network.RAIL]
     assert isinstance(described, EvmSettings)
     return EvmNode(described.node_url or "")
 

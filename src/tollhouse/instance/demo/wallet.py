@@ -12,10 +12,10 @@ from msgspec import Struct
 
 from tollhouse.instance.demo.network import BLOCK_TIME_S, FINALITY, RAIL, RAILS_FILE, send, wait_for_receipt
 from tollhouse.instance.demo.programs import DemoError
-from tollhouse.rails import settings as rail_settings
+from tollhouse.rails import configured
 from tollhouse.rails.evm.network.node import COIN_DECIMALS, EvmNode, HexAddress, number_of, transfer_data
+from tollhouse.rails.evm.settings import EvmSettings
 from tollhouse.rails.json_rpc import NodeError
-from tollhouse.rails.settings import EvmSettings
 
 URI = re.compile(r"ethereum:(?P<target>0x[0-9a-fA-F]{40})@(?P<chain>\d+)(?P<function>/transfer)?\?(?P<query>[^\"'\s<]+)")
 METHOD = re.compile(rf'name="method_id" value="({RAIL}:[A-Z0-9]+)"')
@@ -74,7 +74,7 @@ async def pay(folder: Path, url: str, amount: str | None) -> None:
 
 def _network(folder: Path) -> EvmSettings:
     file = folder / RAILS_FILE
-    network = rail_settings.load(file).get(RAIL) if file.exists() else None
+    network = configured.load(file).get(RAIL) if file.exists() else None
     if not isinstance(network, EvmSettings):
         raise DemoError("There is no demo with a network. Start one: tollhouse demo --rail evm")
     return network

@@ -31,8 +31,8 @@ from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.database.transaction import Row
 from tollhouse.platform.encryption import KeyRing
 from tollhouse.platform.settings.config import InvalidSettingsError, Settings
-from tollhouse.rails import settings as rail_settings
-from tollhouse.rails.settings import StripeSettings
+from tollhouse.rails import configured
+from tollhouse.rails.settings import NodeSettings
 
 VERSION = version("tollhouse")
 CLOCK_WARNING, CLOCK_FAILURE = timedelta(seconds=2), timedelta(seconds=30)
@@ -278,8 +278,8 @@ async def examine_standby(settings: Settings, primary: Pool) -> list[Finding]:
 
 async def examine_rails(settings: Settings, pool: Pool, now: datetime) -> list[Finding]:
     """A finding for each rail of the rails file that is followed by the worker. Raises `InvalidSettingsError`."""
-    described = rail_settings.load(settings.rails_file)
-    names = [name for name, rail in described.items() if not isinstance(rail, StripeSettings)]
+    described = configured.load(settings.rails_file)
+    names = [name for name, rail in described.items() if isinstance(rail, NodeSettings)]
     measured = await list_measured(pool) if names else {}
     return [_finding(name, measured.get(name), now) for name in names]
 

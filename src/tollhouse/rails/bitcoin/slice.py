@@ -3,6 +3,9 @@
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 from tollhouse.rails.bitcoin import jobs
 from tollhouse.rails.bitcoin.batches_store import INVARIANTS
+from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
+from tollhouse.rails.rail import Rail, Table
 
 ADVANCE_S, MEASURE_S = 1, 10
 SLICE = Slice(
@@ -13,3 +16,4 @@ SLICE = Slice(
     ),
     invariants=INVARIANTS,
 )
+RAIL = Rail(slice=SLICE, table=Table(BitcoinSettings, BitcoinNetwork))

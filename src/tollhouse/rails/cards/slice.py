@@ -3,6 +3,10 @@
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.rails.cards import payments, webhook_api
 from tollhouse.rails.cards.balance_store import INVARIANTS
+from tollhouse.rails.cards.settings import StripeSettings
+from tollhouse.rails.cards.stripe.cards import StripeCards
+from tollhouse.rails.cards.stripe.client import read_account
+from tollhouse.rails.rail import Rail, Table
 
 SETTLE_EVERY_S = 5
 SLICE = Slice(
@@ -16,4 +20,8 @@ SLICE = Slice(
         Job(HOURLY_S, payments.delete_old_events),
     ),
     invariants=INVARIANTS,
+)
+RAIL = Rail(
+    slice=SLICE,
+    table=Table(StripeSettings, lambda name, settings: StripeCards(read_account(name, settings))),
 )

@@ -2,6 +2,9 @@
 
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 from tollhouse.rails.evm import jobs, operator_payouts
+from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.evm.settings import EvmSettings
+from tollhouse.rails.rail import Rail, Table
 
 ADVANCE_S, REFUSE_MARKED_S, MEASURE_S, COLLECT_S = 1, 5, 10, 60
 SLICE = Slice(
@@ -13,3 +16,4 @@ SLICE = Slice(
         Job(COLLECT_S, jobs.collect_deposits),
     ),
 )
+RAIL = Rail(slice=SLICE, table=Table(EvmSettings, EvmNetwork))

@@ -9,7 +9,7 @@ from typing import Final, Literal
 from msgspec import Struct
 
 from tollhouse.kernel.text import Text
-from tollhouse.rails.settings import Network
+from tollhouse.rails.bitcoin.settings import Network
 
 Chain = Literal[0, 1]
 """The branch of an account: deposits or change."""

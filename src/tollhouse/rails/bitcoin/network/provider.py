@@ -12,7 +12,7 @@ from tollhouse.kernel.rails.provider import Attempt, Instructions, PaymentTimes
 from tollhouse.rails.bitcoin.network import keys
 from tollhouse.rails.bitcoin.network.keys import AccountKey, InvalidKeyError
 from tollhouse.rails.bitcoin.network.transfers import Confirmations
-from tollhouse.rails.settings import BitcoinSettings
+from tollhouse.rails.bitcoin.settings import BitcoinSettings
 
 CURRENCY: Final = "BTC"
 WORDS = "Send exactly this amount to the address, in bitcoin only. What is sent on another network cannot be credited."

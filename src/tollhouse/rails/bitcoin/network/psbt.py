@@ -12,7 +12,7 @@ from msgspec import Struct
 from tollhouse.kernel.text import Text
 from tollhouse.rails.bitcoin.network import keys
 from tollhouse.rails.bitcoin.network.keys import AccountKey, Chain
-from tollhouse.rails.settings import Network
+from tollhouse.rails.bitcoin.settings import Network
 
 if TYPE_CHECKING:
     from btclib_wallet.bip32 import BIP32KeyOrigin

@@ -15,9 +15,10 @@ from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.rails.provider import RailUnavailableError
 from tollhouse.platform.log.events import log
+from tollhouse.rails.cards.settings import STRIPE_API_URL, StripeSettings
 from tollhouse.rails.cards.stripe.objects import StripeErrorBody, StripeErrorObject
 from tollhouse.rails.json_rpc import read_bounded
-from tollhouse.rails.settings import STRIPE_API_URL, StripeSettings, secret
+from tollhouse.rails.settings import secret
 
 if TYPE_CHECKING:
     import aiohttp

@@ -11,7 +11,7 @@ from tollhouse.kernel.money import format_minor
 from tollhouse.kernel.rails.chain import ChainNetwork
 from tollhouse.kernel.rails.provider import Attempt, Instructions, PaymentTimes
 from tollhouse.rails.evm.network.node import COIN_DECIMALS, is_address, to_units
-from tollhouse.rails.settings import EvmSettings
+from tollhouse.rails.evm.settings import EvmSettings
 
 WORDS = (
     "Send exactly this amount to the address, on this network only. What is sent on another network, or as another token, "
