@@ -47,6 +47,7 @@ from tollhouse.payments.links.line_items import (
     total_minor,
 )
 from tollhouse.payments.links.model import (
+    NO_OFFSET,
     CustomerAmount,
     LineItem,
     LinkCreator,
@@ -288,11 +289,33 @@ async def open_link(
     if terms.project_id is None:
         raise InvalidProject
     # Nothing below this line may refuse.
-    link = PaymentLink(
+    usual = work.now + offset + timedelta(minutes=terms.settings.link_expiry_minutes)
+    opened = LinkOrigin(env, terms.project_id, created_by, work.now, new.expires_at or usual, offset)
+    link = to_link(new, priced, opened)
+    if new.expires_at is None and created_by.type == "dashboard":
+        link = _with_long_lifetime(link, terms.settings, work)
+    await store.insert(work.tx, link)
+    return link, await reason_with(work.tx, link, terms.settings, work.services, work.now)
+
+
+class LinkOrigin(Struct, frozen=True):
+    """Where and when a link is opened, until when, and the offset of the test clock."""
+
+    env: MerchantEnv
+    project_id: UUID
+    created_by: LinkCreator
+    now: datetime
+    expires_at: datetime
+    clock_offset: timedelta = NO_OFFSET
+
+
+def to_link(new: LinkRequest, priced: LinkPrice, opened: LinkOrigin) -> PaymentLink:
+    """The link of a request. It is not stored."""
+    return PaymentLink(
         id=new_id(),
-        env=env,
+        env=opened.env,
         token=new_link_token(),
-        project_id=terms.project_id,
+        project_id=opened.project_id,
         display_name=new.display_name.strip(),
         amount_minor=priced.amount_minor,
         currency=priced.currency.code,
@@ -305,17 +328,13 @@ async def open_link(
         metadata=new.metadata or {},
         payment_method_ids=None if new.payment_method_ids is None else tuple(new.payment_method_ids),
         max_payments=new.max_payments,
-        created_by=created_by,
-        created_at=work.now,
-        updated_at=work.now,
-        expires_at=new.expires_at or work.now + offset + timedelta(minutes=terms.settings.link_expiry_minutes),
-        clock_offset=offset,
+        created_by=opened.created_by,
+        created_at=opened.now,
+        updated_at=opened.now,
+        expires_at=opened.expires_at,
+        clock_offset=opened.clock_offset,
         **{name: getattr(new, name) for name in OPTIONAL_TEXTS},
     )
-    if new.expires_at is None and created_by.type == "dashboard":
-        link = _with_long_lifetime(link, terms.settings, work)
-    await store.insert(work.tx, link)
-    return link, await reason_with(work.tx, link, terms.settings, work.services, work.now)
 
 
 def _with_long_lifetime(link: PaymentLink, settings: PaymentSettings, work: Work) -> PaymentLink:

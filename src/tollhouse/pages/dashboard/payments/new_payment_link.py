@@ -25,6 +25,7 @@ from tollhouse.http.responses import see_other
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Method, ShownFees, fees_of
 from tollhouse.kernel.catalogue.typed_amounts import amount_texts, read_amount
 from tollhouse.kernel.environment import MerchantEnv
@@ -54,7 +55,7 @@ from tollhouse.pages.dashboard.payments.link_form import (
 )
 from tollhouse.payments.links import line_items, new_link
 from tollhouse.payments.links.model import CustomerAmount, LinkCreator, PaymentLink
-from tollhouse.payments.links.new_link import OPTIONAL_TEXTS, LinkRequest, list_errors
+from tollhouse.payments.links.new_link import OPTIONAL_TEXTS, LinkOrigin, LinkPrice, LinkRequest, list_errors, to_link
 from tollhouse.payments.links.offers import load_prices, offers_for, reason_with
 from tollhouse.payments.links.views import PROJECTS_SHOWN, currency_choices, method_choices
 from tollhouse.transfers.orders.store import clock_offset
@@ -95,8 +96,8 @@ async def load_preview(
     minor = _amount_minor(entered.values["amount"], code, services.catalogue)
     methods: list[Method] = []
     warning = None
-    if code in services.catalogue.currencies:
-        link = _draft(env, code, minor, entered.method_ids, now)
+    if currency := services.catalogue.currencies.get(code):
+        link = _draft(env, currency, minor, entered.method_ids, now)
         warning = warning_of(await reason_with(services.db, link, settings, services, now), code)
         current = await load_prices(services.db, link, settings, now)
         offered = offers_for(link, settings, services.rails, services.catalogue, current)
@@ -113,31 +114,12 @@ async def load_preview(
     )
 
 
-def _draft(env: MerchantEnv, currency: str, minor: int | None, method_ids: Sequence[str], now: datetime) -> PaymentLink:
+def _draft(env: MerchantEnv, currency: Currency, minor: int | None, method_ids: Sequence[str], now: datetime) -> PaymentLink:
     """A link with the entries so far, which is never stored. Without an amount, it takes any."""
-    return PaymentLink(
-        id=new_id(),
-        display_name="",
-        description=None,
-        amount_minor=minor or 1,
-        currency=currency,
-        customer_amount=CustomerAmount(1, MINOR_MAX, None) if minor is None else None,
-        project_id=new_id(),
-        webhook_url=None,
-        external_id=None,
-        metadata={},
-        payment_method_ids=tuple(method_ids) or None,
-        success_url=None,
-        cancel_url=None,
-        customer_email=None,
-        max_payments=1,
-        created_by=LinkCreator("dashboard"),
-        env=env,
-        created_at=now,
-        updated_at=now,
-        expires_at=now + LIFETIME,
-        token="",
-    )
+    new = LinkRequest(display_name="", currency=currency.code, payment_method_ids=list(method_ids) or None)
+    any_amount = CustomerAmount(1, MINOR_MAX, None) if minor is None else None
+    priced = LinkPrice(currency, minor or 1, (), (), None, any_amount)
+    return to_link(new, priced, LinkOrigin(env, new_id(), LinkCreator("dashboard"), now, now + LIFETIME))
 
 
 def _amount_minor(typed: str, code: str, catalogue: Catalogue) -> int | None:
