@@ -45,6 +45,7 @@ from tollhouse.ledger.books.post import post_platform
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.oauth import clients_store
 from tollhouse.pages.console import store
+from tollhouse.pages.console.layout import ConfirmedAction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.balances import store as balances_store
 from tollhouse.rails.balances.measuring import MeasuredRail
@@ -72,6 +73,35 @@ async def reactivate(work: Work, merchant_id: MerchantId, context: OperatorConte
     if not await merchants_store.reactivate(work.tx, merchant_id):
         raise await _merchant_error(work.tx, merchant_id, Text("Merchant %(id)s is not suspended.", id=merchant_id))
     return await record_action(work, context, "merchant_reactivated", merchant_id, subject_id=merchant_id)
+
+
+SUSPEND = ConfirmedAction(
+    "Suspend merchant",
+    "danger",
+    frozenset({"active"}),
+    (
+        "All requests with its API keys and from connected applications fail.",
+        "Its payment links accept no new payments. Payments in progress are still booked.",
+        "Merchants cannot connect to its applications, and its applications cannot get tokens or move money.",
+        "Its projects, refunds, withdrawals and payouts cannot be approved, exported or paid out.",
+        (
+            "Its connections are kept. Its users can view the dashboard, sign out, revoke keys, disconnect "
+            "applications, and change their passwords."
+        ),
+    ),
+    "This merchant was already suspended. No changes were made. The history below shows who suspended it and why.",
+    suspend,
+)
+REACTIVATE = ConfirmedAction(
+    "Reactivate merchant",
+    "primary",
+    frozenset({"suspended"}),
+    ("Its API keys, its applications, the applications connected to it, and its payment links work again.",),
+    "This merchant is not suspended. No changes were made. The history below shows who reactivated it and why.",
+    reactivate,
+)
+OF_MERCHANTS = {"suspend": SUSPEND, "reactivate": REACTIVATE}
+"""What an operator can do to a merchant for a reason: its page has a button for each."""
 
 
 async def approve(work: Work, project_id: UUID, context: OperatorContext, seen: datetime | None = None) -> OperatorAction:
@@ -259,6 +289,33 @@ async def reactivate_application(work: Work, client_id: str, context: OperatorCo
     owner, name = reactivated
     client = Client(ClientId(client_id), name)
     return await record_action(work, context, "application_reactivated", MerchantId(owner), subject_id=owner, client=client)
+
+
+SUSPEND_APPLICATION = ConfirmedAction(
+    "Suspend application",
+    "danger",
+    frozenset({"enabled", "paused"}),
+    (
+        "Merchants cannot connect to it, and it cannot get tokens.",
+        "All requests with its tokens fail, and it cannot receive balance payments.",
+        (
+            "Its connections are kept. Its owner can view it, disconnect merchants and revoke it, but cannot change "
+            "anything else."
+        ),
+    ),
+    "This application can no longer be suspended. No changes were made. Its current state is shown below.",
+    suspend_application,
+)
+REACTIVATE_APPLICATION = ConfirmedAction(
+    "Reactivate application",
+    "primary",
+    frozenset({"suspended"}),
+    ("Its connections and tokens work again, unless its owner is suspended.",),
+    "This application is not suspended. No changes were made. Its current state is shown below.",
+    reactivate_application,
+)
+OF_APPLICATIONS = {"suspend": SUSPEND_APPLICATION, "reactivate": REACTIVATE_APPLICATION}
+"""The same for an application."""
 
 
 async def _application_error(tx: Tx, client_id: str, problem: Text) -> OperatorRefusedError:

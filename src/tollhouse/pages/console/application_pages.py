@@ -15,12 +15,11 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.pages.console import actions, store
 from tollhouse.pages.console.layout import (
     ActionQuery,
+    ActionSubject,
     FormState,
     Load,
     Show,
-    StatusChange,
-    Suspendable,
-    add_status_changes,
+    add_confirmed_actions,
     render,
 )
 
@@ -36,31 +35,6 @@ class ApplicationsQuery(PageQuery, frozen=True):
     status: Literal["", "enabled", "paused", "suspended", "revoked"] = ""
 
 
-SUSPEND = StatusChange(
-    "Suspend application",
-    "danger",
-    frozenset({"enabled", "paused"}),
-    (
-        "Merchants cannot connect to it, and it cannot get tokens.",
-        "All requests with its tokens fail, and it cannot receive balance payments.",
-        (
-            "Its connections are kept. Its owner can view it, disconnect merchants and revoke it, but cannot change "
-            "anything else."
-        ),
-    ),
-    "This application can no longer be suspended. No changes were made. Its current state is shown below.",
-    actions.suspend_application,
-)
-REACTIVATE = StatusChange(
-    "Reactivate application",
-    "primary",
-    frozenset({"suspended"}),
-    ("Its connections and tokens work again, unless its owner is suspended.",),
-    "This application is not suspended. No changes were made. Its current state is shown below.",
-    actions.reactivate_application,
-)
-
-
 @OPERATIONS.add("GET", "/operator/applications", guard=operator_page)
 async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -> Response:
     """Applications of all merchants, newest first."""
@@ -74,6 +48,7 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
         "applications",
         here="applications",
         applications=rows,
+        actions=actions.OF_APPLICATIONS,
         query=query,
         page_links=query.links(rows, more=more),
     )
@@ -88,18 +63,16 @@ async def application(request: Request, caller: Operator, client_id: str, query:
 def _subject(request: Request, caller: Operator) -> tuple[Load, Show]:
     client_id = request.params["client_id"]
 
-    async def load() -> Suspendable:
+    async def load() -> ActionSubject:
         found = await store.application(request.services.db, client_id)
         if found is None:
             raise NotFound
-        return Suspendable("applications", client_id, found.name, found.status)
+        return ActionSubject("applications", client_id, found.name, found.status)
 
     return load, partial(_application, request, caller, client_id)
 
 
-add_status_changes(
-    OPERATIONS, "/operator/applications/{client_id}", {"suspend": SUSPEND, "reactivate": REACTIVATE}, _subject
-)
+add_confirmed_actions(OPERATIONS, "/operator/applications/{client_id}", actions.OF_APPLICATIONS, _subject)
 
 
 async def _application(request: Request, caller: Operator, client_id: str, state: FormState) -> Response:
@@ -114,6 +87,7 @@ async def _application(request: Request, caller: Operator, client_id: str, state
         state,
         here="applications",
         application=found,
+        actions=actions.OF_APPLICATIONS,
         connections=await store.active_connections(db, found.client_id, request.now, CONNECTIONS_COUNTED + 1),
         connections_counted=CONNECTIONS_COUNTED,
         history=await store.actions_of_application(db, found.client_id, ACTIONS_SHOWN),

@@ -138,8 +138,11 @@ def read_reason(request: Request, field: str = "reason") -> tuple[str, Translata
     return reason, "" if is_reason(reason) else REASON_RULE
 
 
-class StatusChange(Struct, frozen=True):
-    """Suspending or reactivating. `consequences` are listed on the form; `too_late` is shown if the status has changed."""
+class ConfirmedAction(Struct, frozen=True):
+    """An action that an operator confirms with a reason, such as a suspension. It is offered for `from_statuses`.
+
+    `consequences` are listed on the form; `too_late` is shown if the status has changed.
+    """
 
     label: str
     tone: str
@@ -149,7 +152,7 @@ class StatusChange(Struct, frozen=True):
     apply: Callable[[Work, Any, OperatorContext], Awaitable[OperatorAction]]
 
 
-class Suspendable(Struct, frozen=True):
+class ActionSubject(Struct, frozen=True):
     """A merchant or an application. `id` is in its path, below `section`, the entry of the menu."""
 
     section: str
@@ -163,56 +166,56 @@ class Suspendable(Struct, frozen=True):
         return f"{ROOT}/{self.section}/{self.id}"
 
 
-Load = Callable[[], Awaitable[Suspendable]]
+Load = Callable[[], Awaitable[ActionSubject]]
 
 
-def add_status_changes(
+def add_confirmed_actions(
     operations: Operations,
     path: str,
-    changes: Mapping[str, StatusChange],
+    actions: Mapping[str, ConfirmedAction],
     subject_of: Callable[[Request, Operator], tuple[Load, Show]],
 ) -> None:
-    """Declare, below the path of a subject, the form that confirms each of these changes, and the change."""
-    for name, change in changes.items():
-        _add_status_change(operations, f"{path}/{name}", change, subject_of)
+    """Declare, below the path of a subject, the form that confirms each of these actions, and the action."""
+    for name, action in actions.items():
+        _add_confirmed_action(operations, f"{path}/{name}", action, subject_of)
 
 
-def _add_status_change(
+def _add_confirmed_action(
     operations: Operations,
     path: str,
-    change: StatusChange,
+    action: ConfirmedAction,
     subject_of: Callable[[Request, Operator], tuple[Load, Show]],
 ) -> None:
     @operations.add("GET", path, guard=operator_page)
     async def confirm_page(request: Request, caller: Operator) -> Response:  # pyright: ignore[reportUnusedFunction]
-        """The form that confirms the change and asks for the reason; the subject's page if it is too late."""
+        """The form that confirms the action and asks for the reason; the subject's page if it is too late."""
         load, show = subject_of(request, caller)
         subject = await load()
-        if subject.status not in change.from_statuses:
-            return await show(FormState(409, message=change.too_late))
-        return await _form(request, caller, change, subject, NEW)
+        if subject.status not in action.from_statuses:
+            return await show(FormState(409, message=action.too_late))
+        return await _form(request, caller, action, subject, NEW)
 
     @operations.add("POST", path, guard=operator_page)
-    async def change_status(request: Request, caller: Operator) -> Response:  # pyright: ignore[reportUnusedFunction]
-        """Change the status and redirect to the subject's page."""
+    async def act(request: Request, caller: Operator) -> Response:  # pyright: ignore[reportUnusedFunction]
+        """Act and redirect to the subject's page."""
         load, show = subject_of(request, caller)
         subject = await load()
 
         async def show_form_or_subject(state: FormState) -> Response:
             if state.field_errors:
-                return await _form(request, caller, change, subject, state)
-            return await show(FormState(409, message=change.too_late))
+                return await _form(request, caller, action, subject, state)
+            return await show(FormState(409, message=action.too_late))
 
         return await decide(
             request,
             caller,
             show_form_or_subject,
-            lambda work, context: change.apply(work, subject.id, context),
+            lambda work, context: action.apply(work, subject.id, context),
             subject.path,
         )
 
 
 async def _form(
-    request: Request, caller: Operator, change: StatusChange, subject: Suspendable, state: FormState
+    request: Request, caller: Operator, action: ConfirmedAction, subject: ActionSubject, state: FormState
 ) -> Response:
-    return await render(request, caller, "suspension", state, here=subject.section, subject=subject, change=change)
+    return await render(request, caller, "confirmed_action", state, here=subject.section, subject=subject, action=action)

@@ -31,12 +31,11 @@ from tollhouse.pages.console import actions, payments_store, store
 from tollhouse.pages.console.layout import (
     NEW,
     ActionQuery,
+    ActionSubject,
     FormState,
     Load,
     Show,
-    StatusChange,
-    Suspendable,
-    add_status_changes,
+    add_confirmed_actions,
     decide,
     render,
 )
@@ -58,33 +57,6 @@ class MerchantsQuery(PageQuery, frozen=True):
     status: Literal["", "active", "suspended"] = ""
 
 
-SUSPEND = StatusChange(
-    "Suspend merchant",
-    "danger",
-    frozenset({"active"}),
-    (
-        "All requests with its API keys and from connected applications fail.",
-        "Its payment links accept no new payments. Payments in progress are still booked.",
-        "Merchants cannot connect to its applications, and its applications cannot get tokens or move money.",
-        "Its projects, refunds, withdrawals and payouts cannot be approved, exported or paid out.",
-        (
-            "Its connections are kept. Its users can view the dashboard, sign out, revoke keys, disconnect "
-            "applications, and change their passwords."
-        ),
-    ),
-    "This merchant was already suspended. No changes were made. The history below shows who suspended it and why.",
-    actions.suspend,
-)
-REACTIVATE = StatusChange(
-    "Reactivate merchant",
-    "primary",
-    frozenset({"suspended"}),
-    ("Its API keys, its applications, the applications connected to it, and its payment links work again.",),
-    "This merchant is not suspended. No changes were made. The history below shows who reactivated it and why.",
-    actions.reactivate,
-)
-
-
 @OPERATIONS.add("GET", "/operator/merchants", guard=operator_page)
 async def merchants(request: Request, caller: Operator, query: MerchantsQuery) -> Response:
     """Merchants, newest first."""
@@ -93,7 +65,14 @@ async def merchants(request: Request, caller: Operator, query: MerchantsQuery) -
     )
     rows, more = query.cut(found)
     return await render(
-        request, caller, "merchants", here="merchants", merchants=rows, query=query, page_links=query.links(rows, more=more)
+        request,
+        caller,
+        "merchants",
+        here="merchants",
+        merchants=rows,
+        actions=actions.OF_MERCHANTS,
+        query=query,
+        page_links=query.links(rows, more=more),
     )
 
 
@@ -108,16 +87,16 @@ def _subject(request: Request, caller: Operator) -> tuple[Load, Show]:
     if merchant_id is None:
         raise NotFound
 
-    async def load() -> Suspendable:
+    async def load() -> ActionSubject:
         found = await store.merchant(request.services.db, merchant_id)
         if found is None:
             raise NotFound
-        return Suspendable("merchants", MerchantId(merchant_id), found.business_name, found.status)
+        return ActionSubject("merchants", MerchantId(merchant_id), found.business_name, found.status)
 
     return load, partial(_merchant, request, caller, merchant_id)
 
 
-add_status_changes(OPERATIONS, "/operator/merchants/{merchant_id}", {"suspend": SUSPEND, "reactivate": REACTIVATE}, _subject)
+add_confirmed_actions(OPERATIONS, "/operator/merchants/{merchant_id}", actions.OF_MERCHANTS, _subject)
 
 
 async def _merchant(request: Request, caller: Operator, merchant_id: UUID, state: FormState) -> Response:
@@ -133,6 +112,7 @@ async def _merchant(request: Request, caller: Operator, merchant_id: UUID, state
         state,
         here="merchants",
         merchant=found,
+        actions=actions.OF_MERCHANTS,
         emails=await store.emails_of(db, owner),
         balances=[(mode, balance) for mode in MODES for balance in await list_balances(db, MerchantEnv(owner, mode))],
         projects=await store.projects_of(db, owner, PROJECTS_SHOWN),
