@@ -1,0 +1,106 @@
+// Files of Node: tokens and checkpoints that survive a crash, and a lock that ends with its holder.
+import { createHash } from "node:crypto";
+import { open, readFile, rename } from "node:fs/promises";
+import { createServer } from "node:net";
+import { dirname, resolve } from "node:path";
+const POLL_MS = 20;
+/** `O_EXLOCK | O_NONBLOCK | O_CREAT` of macOS and the BSDs. */
+const EXCLUSIVE = 0x20 | 0x4 | 0x200;
+/** A JSON value in a file that only its owner can read. It is replaced at once, and durable when `save` returns. */
+class JsonFile {
+    #path;
+    constructor(path) {
+        this.#path = resolve(path);
+    }
+    async load() {
+        try {
+            return JSON.parse(await readFile(this.#path, "utf8"));
+        }
+        catch (error) {
+            if (error.code === "ENOENT") {
+                return null;
+            }
+            throw error;
+        }
+    }
+    async save(value) {
+        const written = `${this.#path}.${process.pid}.new`;
+        const file = await open(written, "w", 0o600);
+        await synced(file, () => file.writeFile(JSON.stringify(value)));
+        await rename(written, this.#path);
+        if (process.platform !== "win32") {
+            await synced(await open(dirname(this.#path), "r"), async () => undefined);
+        }
+    }
+}
+async function synced(file, write) {
+    try {
+        await write();
+        await file.sync();
+    }
+    finally {
+        await file.close();
+    }
+}
+/** The tokens of a connection in a file, for all processes of one machine. */
+export class FileTokenStorage extends JsonFile {
+    lock;
+    constructor(path) {
+        super(path);
+        this.lock = new FileLock(path);
+    }
+}
+/** The checkpoint of a reader of the event feed in a file. */
+export class FileCheckpoint extends JsonFile {
+}
+/**
+ * One holder at a time for a path, among the processes of one machine (one network namespace). The operating system ends the
+ * lock with its holder, however that ends: it is a socket without a file on Linux, a named pipe on Windows, and the lock of
+ * an open file elsewhere. For several machines, implement `Lock` with your database.
+ */
+export class FileLock {
+    #path;
+    constructor(path) {
+        this.#path = resolve(path);
+    }
+    async hold(work) {
+        const release = await this.#acquire();
+        try {
+            return await work();
+        }
+        finally {
+            await release();
+        }
+    }
+    async #acquire() {
+        const name = createHash("sha256").update(this.#path).digest("hex");
+        const start = { linux: "\0tollhouse-", win32: "\\\\.\\pipe\\tollhouse-" }[process.platform];
+        for (;;) {
+            const release = await (start === undefined ? lockFile(`${this.#path}.lock`) : listen(start + name));
+            if (release !== null) {
+                return release;
+            }
+            await new Promise((done) => setTimeout(done, POLL_MS * (0.5 + Math.random())));
+        }
+    }
+}
+/** Listen at an address that one socket can have. */
+function listen(path) {
+    return new Promise((done, fail) => {
+        const server = createServer((socket) => socket.destroy());
+        server.once("error", (error) => (error.code === "EADDRINUSE" ? done(null) : fail(error)));
+        server.listen(path, () => done(() => new Promise((closed) => server.close(() => closed()))));
+    });
+}
+async function lockFile(path) {
+    try {
+        const file = await open(path, EXCLUSIVE, 0o600);
+        return () => file.close();
+    }
+    catch (error) {
+        if (["EAGAIN", "EWOULDBLOCK"].includes(error.code ?? "")) {
+            return null;
+        }
+        throw error;
+    }
+}

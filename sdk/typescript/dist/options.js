@@ -1,0 +1,2 @@
+// What a client and a single request can be told.
+export {};
