@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import pytest
 import structlog
@@ -115,6 +115,20 @@ def pytest_runtest_makereport(call: pytest.CallInfo[None]) -> Generator[None, py
     if call.excinfo is not None and (closed := close_left_open(call.excinfo.tb)):
         report.sections.append(("Connections left open", "\n".join(closed)))
     return report
+
+
+@pytest.fixture(scope="session")
+def skip_aloud(pytestconfig: pytest.Config) -> Callable[[str], NoReturn]:
+    """Skips, and says so where it is seen."""
+    capture: Any = pytestconfig.pluginmanager.getplugin("capturemanager")
+
+    def skip(said: str) -> NoReturn:
+        if capture is not None:
+            with capture.global_and_fixture_disabled():
+                print(f"\n{'!' * 100}\n{said}\n{'!' * 100}")  # noqa: T201 - a skip that nobody sees is a lie
+        pytest.skip(said)
+
+    return skip
 
 
 @pytest.fixture(scope="session")

@@ -1,7 +1,7 @@
 """The clients are installed on first use, and may speak http to loopback."""
 
 from collections.abc import Callable
-from typing import Any, NoReturn
+from typing import NoReturn
 
 import pytest
 
@@ -15,20 +15,6 @@ def insecure_loopback(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AUTHLIB_INSECURE_TRANSPORT", "1")
     monkeypatch.setenv("OAUTHLIB_INSECURE_TRANSPORT", "1")
     monkeypatch.delenv("OAUTHLIB_RELAX_TOKEN_SCOPE", raising=False)
-
-
-@pytest.fixture(scope="session")
-def skip_aloud(pytestconfig: pytest.Config) -> Callable[[str], NoReturn]:
-    """Skips, and says so where it is seen."""
-    capture: Any = pytestconfig.pluginmanager.getplugin("capturemanager")
-
-    def skip(said: str) -> NoReturn:
-        if capture is not None:
-            with capture.global_and_fixture_disabled():
-                print(f"\n{'!' * 100}\n{said}\n{'!' * 100}")  # noqa: T201 - a skip that nobody sees is a lie
-        pytest.skip(said)
-
-    return skip
 
 
 @pytest.fixture(scope="session")

@@ -18,6 +18,8 @@ from tests.sdk_typescript.resources import resources
 SDK = Path(__file__).resolve().parents[2] / "sdk" / "typescript"
 RESOURCES, SCHEMA, BUILT = Path("src/resources.ts"), Path("types/schema.d.ts"), Path("dist")
 TYPES = ("--root-types", "--root-types-no-schema-prefix", "--default-non-nullable", "false")
+BUNDLED = ("dist/index.js", "--bundle", "--minify", "--keep-names", "--format=esm", "--target=es2022")
+"""For browsers: one file."""
 
 
 def write() -> str | None:

@@ -16,5 +16,5 @@ export declare class Tollhouse extends Resources {
     /** The events in order, with `for await`. */
     feed(options?: FeedOptions): AsyncGenerator<FeedItem, void>;
     /** Handle the events in order, from the stored checkpoint on, until `signal` ends it. */
-    consume(handler: (item: FeedItem) => Promise<void> | void, checkpoints: CheckpointStorage, options?: Omit<FeedOptions, "after">): Promise<void>;
+    consume(handler: (item: FeedItem) => unknown, checkpoints: CheckpointStorage, options?: Omit<FeedOptions, "after">): Promise<void>;
 }

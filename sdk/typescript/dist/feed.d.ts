@@ -43,4 +43,4 @@ export declare function feed(api: Api, options?: FeedOptions): AsyncGenerator<Fe
  * Handle each event, then store the checkpoint: after a crash, events since the last checkpoint are handled again. A handler
  * that stores `item.checkpoint` in its own transaction, and whose `checkpoints.load` reads it there, handles each one once.
  */
-export declare function consume(api: Api, handler: (item: FeedItem) => Promise<void> | void, checkpoints: CheckpointStorage, options?: Omit<FeedOptions, "after">): Promise<void>;
+export declare function consume(api: Api, handler: (item: FeedItem) => unknown, checkpoints: CheckpointStorage, options?: Omit<FeedOptions, "after">): Promise<void>;

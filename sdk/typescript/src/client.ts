@@ -26,7 +26,7 @@ export class Tollhouse extends Resources {
 
   /** Handle the events in order, from the stored checkpoint on, until `signal` ends it. */
   consume(
-    handler: (item: FeedItem) => Promise<void> | void,
+    handler: (item: FeedItem) => unknown,
     checkpoints: CheckpointStorage,
     options?: Omit<FeedOptions, "after">,
   ): Promise<void> {

@@ -56,7 +56,8 @@ export class ApiError extends TollhouseError {
   constructor({ status, body, docUrl, retryAfterS, idempotencyKey }: ErrorResponse) {
     const code = body.error ?? "unexpected_response";
     const description = body.error_description ?? `The response has status ${status} and no error body.`;
-    super(`${code} (${status}): ${description}`);
+    const fields = (body.errors ?? []).map((one) => ` ${one.field}: ${one.message}`);
+    super(`${code} (${status}): ${description}${fields.join("")}`);
     this.status = status;
     this.code = code;
     this.description = description;

@@ -87,7 +87,7 @@ export async function* feed(api: Api, options: FeedOptions = {}): AsyncGenerator
  */
 export async function consume(
   api: Api,
-  handler: (item: FeedItem) => Promise<void> | void,
+  handler: (item: FeedItem) => unknown,
   checkpoints: CheckpointStorage,
   options: Omit<FeedOptions, "after"> = {},
 ): Promise<void> {
