@@ -12,6 +12,7 @@ import asyncpg
 
 from tests import layers_picture, money_table, placement, tables
 from tests.running import make_template, migrated_database
+from tests.sdk_typescript import generate
 from tollhouse.instance import main
 from tollhouse.instance.api import OPERATIONS
 from tollhouse.instance.checks import schema_store
@@ -128,6 +129,8 @@ def write() -> None:
             PLACEMENT.write_text(placement.report(SCHEMA.read_text()))
         finally:
             server.stop()
+    if missing := generate.write():
+        print(f"The types and the build of the TypeScript SDK stay as they are, because {missing}.")  # noqa: T201 - who runs this must know
 
 
 if __name__ == "__main__":

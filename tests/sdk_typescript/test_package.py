@@ -66,6 +66,21 @@ def test_programs_with_it_are_checked_strictly() -> None:
 
 
 @pytest.mark.usefixtures("sdk")
+def test_samples_of_the_readme_are_programs(tmp_path: Path) -> None:
+    samples = re.findall(r"^```ts\n(.*?)^```", (SDK / "README.md").read_text(), re.MULTILINE | re.DOTALL)
+    assert len(samples) == 5
+    for number, sample in enumerate(samples):
+        (tmp_path / f"sample{number}.ts").write_text(sample)
+    (tmp_path / "package.json").write_text('{"type": "module"}')
+    paths = {"tollhouse-sdk": [f"{SDK}/dist/index.d.ts"], "tollhouse-sdk/node": [f"{SDK}/dist/node.d.ts"]}
+    roots = [f"{SDK}/node_modules/@types"]
+    options = {"paths": paths, "rootDir": "/", "noEmit": True, "typeRoots": roots}
+    config = {"extends": f"{SDK}/tsconfig.json", "compilerOptions": options, "include": ["*.ts"]}
+    (tmp_path / "tsconfig.json").write_bytes(msgspec.json.encode(config))
+    generate.run("tsc", "-p", tmp_path)
+
+
+@pytest.mark.usefixtures("sdk")
 def test_its_own_tests_cover_it(tmp_path: Path) -> None:
     report = tmp_path / "lcov.info"
     reporters = ["--test-reporter=spec", "--test-reporter-destination=stdout"]

@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { EventsExpiredError, FeedResetError, Tollhouse } from "../dist/index.js";
-import { refusal, serve } from "./server.mjs";
+import { errorBody, serve } from "./server.mjs";
 
 /** A feed of so many events; `types` hides those with an odd position. */
 function feedOf(count, feedId = "f-1") {
@@ -82,7 +82,7 @@ test("outages are waited for", async (t) => {
     }
   };
   const server = await serve(t, (request, number) => {
-    const failures = ["drop", [500, refusal("server_error")], [429, refusal("rate_limited")], [503, "down"]];
+    const failures = ["drop", [500, errorBody("server_error")], [429, errorBody("rate_limited")], [503, "down"]];
     return number <= 4 ? failures[number - 1] : feedOf(1)(request);
   });
   const tollhouse = new Tollhouse({ baseUrl: server.url, apiKey: "k", maxRetries: 0, timeoutMs: 1e9 });
@@ -97,10 +97,10 @@ test("outages are waited for", async (t) => {
 });
 
 test("a feed that began anew, and events that are gone, are errors of their own", async (t) => {
-  const reset = await serve(t, () => [409, refusal("feed_reset")]);
+  const reset = await serve(t, () => [409, errorBody("feed_reset")]);
   await assert.rejects(client(reset).consume(() => undefined, stored()), FeedResetError);
-  const expired = await serve(t, () => [410, refusal("events_expired", { details: { oldest: 17 } })]);
+  const expired = await serve(t, () => [410, errorBody("events_expired", { details: { oldest: 17 } })]);
   await assert.rejects(client(expired).feed().next(), (error) => error instanceof EventsExpiredError && error.oldest === 17);
-  const refused = await serve(t, () => [403, refusal("missing_scope")]);
+  const refused = await serve(t, () => [403, errorBody("missing_scope")]);
   await assert.rejects(client(refused).feed().next(), { code: "missing_scope" });
 });

@@ -4,7 +4,7 @@ import assert from "node:assert/strict";
 import { createHash } from "node:crypto";
 import { test } from "node:test";
 import * as sdk from "../dist/index.js";
-import { refusal, serve } from "./server.mjs";
+import { errorBody, serve } from "./server.mjs";
 
 const { CallbackError, Connection, ConnectionEndedError, MemoryTokenStorage, OAuthApplication, Tollhouse } = sdk;
 const REDIRECT = "https://app.example/callback?keep=1";
@@ -115,7 +115,7 @@ test("a token that the service refuses is refreshed, and the request sent again 
     if (request.url === "/api/v2/oauth/token") {
       return [200, issued(number)];
     }
-    return request.headers.authorization === "Bearer a-0" ? [401, refusal("invalid_token")] : [201, { id: "w" }];
+    return request.headers.authorization === "Bearer a-0" ? [401, errorBody("invalid_token")] : [201, { id: "w" }];
   });
   const connection = new Connection(application(server), new MemoryTokenStorage(VALID));
   const tollhouse = new Tollhouse({ baseUrl: server.url, connection });
@@ -127,7 +127,7 @@ test("a token that the service refuses is refreshed, and the request sent again 
 });
 
 test("a token that is refused again, and an API key that is refused, are errors", async (t) => {
-  const server = await serve(t, (request, number) => (request.url.endsWith("/token") ? [200, issued(number)] : [401, refusal("invalid_token")]));
+  const server = await serve(t, (request, number) => (request.url.endsWith("/token") ? [200, issued(number)] : [401, errorBody("invalid_token")]));
   const connection = new Connection(application(server), new MemoryTokenStorage(VALID));
   await assert.rejects(new Tollhouse({ baseUrl: server.url, connection }).account.get(), sdk.AuthenticationError);
   assert.equal(server.requests.length, 3);
@@ -145,7 +145,7 @@ test("what another process stored is used without a refresh", async (t) => {
 });
 
 test("a connection that ended is forgotten; other refusals leave it", async (t) => {
-  const refused = await serve(t, () => [400, refusal("invalid_grant")]);
+  const refused = await serve(t, () => [400, errorBody("invalid_grant")]);
   const storage = new MemoryTokenStorage(PAST);
   const ended = new Connection(application(refused), storage);
   await assert.rejects(ended.accessToken(), (error) => error instanceof ConnectionEndedError && error.cause.code === "invalid_grant");
@@ -155,7 +155,7 @@ test("a connection that ended is forgotten; other refusals leave it", async (t) 
   const { refresh_token, ...single } = PAST;
   await assert.rejects(new Connection(application(refused), new MemoryTokenStorage(single)).accessToken(), ConnectionEndedError);
 
-  const unknown = await serve(t, () => [401, refusal("invalid_client")]);
+  const unknown = await serve(t, () => [401, errorBody("invalid_client")]);
   const kept = new MemoryTokenStorage(PAST);
   await assert.rejects(new Connection(application(unknown), kept).accessToken(), sdk.AuthenticationError);
   assert.equal((await kept.load()).refresh_token, "r-0");

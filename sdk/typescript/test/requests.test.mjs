@@ -3,7 +3,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import * as sdk from "../dist/index.js";
-import { refusal, serve } from "./server.mjs";
+import { errorBody, serve } from "./server.mjs";
 
 const { Tollhouse } = sdk;
 const QUICK = { apiKey: "th_test_key", retryDelayMs: 1 };
@@ -34,14 +34,14 @@ test("a key of the caller is sent, and is in the error when no response came", a
 
 for (const [status, code] of [[429, "rate_limited"], [500, "server_error"], [503, "temporarily_unavailable"], [409, "idempotency_in_progress"]]) {
   test(`${code} is repeated`, async (t) => {
-    const server = await serve(t, (_, number) => (number === 1 ? [status, refusal(code), { "Retry-After": "0" }] : [200, []]));
+    const server = await serve(t, (_, number) => (number === 1 ? [status, errorBody(code), { "Retry-After": "0" }] : [200, []]));
     await client(server).conversions.create({});
     assert.equal(server.requests.length, 2);
   });
 }
 
 test("other refusals are not repeated", async (t) => {
-  const server = await serve(t, () => [409, refusal("invalid_state")]);
+  const server = await serve(t, () => [409, errorBody("invalid_state")]);
   await assert.rejects(client(server).paymentLinks.cancel("l-1"), sdk.ConflictError);
   assert.equal(server.requests.length, 1);
   assert.equal(server.requests[0].body, "");
@@ -52,10 +52,10 @@ test("a request whose response shows a secret is repeated only when it was surel
   await assert.rejects(client(lost).webhook.rotateSecret(), sdk.NetworkError);
   assert.equal(lost.requests.length, 1);
   assert.equal(lost.requests[0].headers["idempotency-key"], undefined);
-  const unsure = await serve(t, () => [503, refusal("temporarily_unavailable")]);
+  const unsure = await serve(t, () => [503, errorBody("temporarily_unavailable")]);
   await assert.rejects(client(unsure).webhook.rotateSecret(), sdk.ServerError);
   assert.equal(unsure.requests.length, 1);
-  const limited = await serve(t, (_, number) => (number === 1 ? [429, refusal("rate_limited")] : [200, { secret: "s" }]));
+  const limited = await serve(t, (_, number) => (number === 1 ? [429, errorBody("rate_limited")] : [200, { secret: "s" }]));
   assert.deepEqual(await client(limited).webhook.rotateSecret(), { secret: "s" });
 });
 
@@ -64,7 +64,7 @@ test("Retry-After is waited for, as seconds or as a date", async (t) => {
   const server = await serve(t, (_, number) => {
     at.push(Date.now());
     const later = [{ "Retry-After": "1" }, { "Retry-After": new Date(Date.now() + 2000).toUTCString() }, { "Retry-After": "later" }];
-    return number <= later.length ? [503, refusal("temporarily_unavailable"), later[number - 1]] : [200, {}];
+    return number <= later.length ? [503, errorBody("temporarily_unavailable"), later[number - 1]] : [200, {}];
   });
   await client(server).account.get();
   assert.ok(at[1] - at[0] >= 990, `${at}`);
@@ -72,7 +72,7 @@ test("Retry-After is waited for, as seconds or as a date", async (t) => {
 });
 
 test("a Retry-After that is too long is left to the caller", async (t) => {
-  const server = await serve(t, () => [429, refusal("rate_limited"), { "Retry-After": "61" }]);
+  const server = await serve(t, () => [429, errorBody("rate_limited"), { "Retry-After": "61" }]);
   await assert.rejects(client(server).account.get(), (error) => error instanceof sdk.RateLimitError && error.retryAfterS === 61);
   assert.equal(server.requests.length, 1);
 });
@@ -91,7 +91,7 @@ test("errors have a class, a code and the page that explains it", async (t) => {
   ];
   for (const [status, expected] of classes) {
     const more = { errors: [{ field: "amount", code: "c", message: "m" }], scope: "payments:read", details: { oldest: 4 } };
-    const server = await serve(t, () => [status, refusal("some_code", more)]);
+    const server = await serve(t, () => [status, errorBody("some_code", more)]);
     const error = await client(server, { maxRetries: 0 }).account.get().catch((thrown) => thrown);
     assert.equal(error.constructor, expected);
     assert.equal(error.name, expected.name);
@@ -104,7 +104,7 @@ test("errors have a class, a code and the page that explains it", async (t) => {
 });
 
 test("the page that the service names is preferred", async (t) => {
-  const server = await serve(t, () => [404, refusal("not_found", { doc_url: "https://docs.example/not_found" })]);
+  const server = await serve(t, () => [404, errorBody("not_found", { doc_url: "https://docs.example/not_found" })]);
   await assert.rejects(client(server).account.get(), { docUrl: "https://docs.example/not_found" });
 });
 
@@ -115,20 +115,32 @@ test("what is not of the service is an error, too", async (t) => {
   }
 });
 
-test("an attempt ends in time, and a signal ends all", async (t) => {
-  const server = await serve(t, () => new Promise(() => undefined));
-  const late = client(server, { maxRetries: 1 }).account.get({ timeoutMs: 20 });
-  await assert.rejects(late, (error) => error instanceof sdk.NetworkError && /20 ms/.test(error.message));
-  assert.equal(server.requests.length, 2);
+/** A fetch that gets no response, and counts its attempts. */
+function silent() {
+  const attempts = [];
+  const silence = (url, { signal }) => {
+    attempts.push(url);
+    return new Promise((_, fail) => signal.addEventListener("abort", () => fail(signal.reason)));
+  };
+  return { attempts, fetch: silence };
+}
+
+test("an attempt ends in time, and a signal ends all", async () => {
+  const { attempts, fetch } = silent();
+  const tollhouse = client({ url: "https://pay.example" }, { maxRetries: 1, fetch });
+  const late = tollhouse.account.get({ timeoutMs: 5 });
+  await assert.rejects(late, (error) => error instanceof sdk.NetworkError && /5 ms/.test(error.message));
+  assert.equal(attempts.length, 2);
   const ended = new AbortController();
-  const aborted = client(server).account.get({ signal: ended.signal });
-  setTimeout(() => ended.abort(new Error("closing")), 20);
+  const aborted = tollhouse.account.get({ signal: ended.signal });
+  setTimeout(() => ended.abort(new Error("closing")), 5);
   await assert.rejects(aborted, { message: "closing" });
-  await assert.rejects(client(server).account.get({ signal: ended.signal }), { message: "closing" });
+  await assert.rejects(tollhouse.account.get({ signal: ended.signal }), { message: "closing" });
+  assert.equal(attempts.length, 3);
 });
 
 test("a signal ends the wait between attempts", async (t) => {
-  const server = await serve(t, () => [503, refusal("temporarily_unavailable"), { "Retry-After": "50" }]);
+  const server = await serve(t, () => [503, errorBody("temporarily_unavailable"), { "Retry-After": "50" }]);
   const ended = new AbortController();
   const waiting = client(server).account.get({ signal: ended.signal });
   setTimeout(() => ended.abort(new Error("closing")), 50);
@@ -164,7 +176,7 @@ test("a list is a page, or all its objects", async (t) => {
   for await (const link of none) {
     assert.fail(link);
   }
-  await assert.rejects(async () => await client(await serve(t, () => [404, refusal("not_found")])).refunds.list(), sdk.NotFoundError);
+  await assert.rejects(async () => await client(await serve(t, () => [404, errorBody("not_found")])).refunds.list(), sdk.NotFoundError);
 });
 
 test("an ID cannot change the path", async (t) => {

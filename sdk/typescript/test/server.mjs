@@ -31,4 +31,4 @@ export async function serve(test, respond) {
 }
 
 /** An error body. */
-export const refusal = (error, more = {}) => ({ error, error_description: `It is ${error}.`, request_id: "r-1", ...more });
+export const errorBody = (error, more = {}) => ({ error, error_description: `It is ${error}.`, request_id: "r-1", ...more });
