@@ -1,7 +1,7 @@
 """The part of the OpenAPI document that an SDK needs: the Integration API without errors and examples, and the events."""
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, cast
 
 from tollhouse.instance.api import reference
 from tollhouse.platform.settings import config
@@ -41,25 +41,27 @@ def _operation(operation: dict[str, Any]) -> dict[str, Any]:
 def _plain(value: Any) -> Any:
     """A schema or an operation without its examples. A member of an object may have one of their names."""
     if isinstance(value, list):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
-    return {
-        name: {member: _plain(schema) for member, schema in inner.items()} if name == "properties" else _plain(inner)
-        for name, inner in value.items()
-        if name not in LEFT_OUT
-    }
+    members = cast("dict[str, Any]", value)
+    return {name: _plain_member(name, inner) for name, inner in members.items() if name not in LEFT_OUT}
+
+
+def _plain_member(name: str, inner: Any) -> Any:
+    return {member: _plain(schema) for member, schema in inner.items()} if name == "properties" else _plain(inner)
 
 
 def _references(value: Any) -> Iterator[str]:
     if isinstance(value, dict):
-        reference_of = value.get("$ref")
+        members = cast("dict[str, Any]", value)
+        reference_of = members.get("$ref")
         if isinstance(reference_of, str) and "/schemas/" in reference_of:
             yield reference_of.rpartition("/")[2]
-        for inner in value.values():
+        for inner in members.values():
             yield from _references(inner)
     elif isinstance(value, list):
-        for inner in value:
+        for inner in cast("list[Any]", value):
             yield from _references(inner)
 
 

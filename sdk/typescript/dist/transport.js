@@ -45,8 +45,8 @@ export class Transport {
         catch (cause) {
             signal?.throwIfAborted();
             const reason = ended.signal.aborted ? ended.signal.reason : cause;
-            const said = reason instanceof Error ? reason.message : String(reason);
-            return new NetworkError(`${method} ${url} got no response: ${said}`, headers["Idempotency-Key"], reason);
+            const message = reason instanceof Error ? reason.message : String(reason);
+            return new NetworkError(`${method} ${url} got no response: ${message}`, headers["Idempotency-Key"], reason);
         }
         finally {
             clearTimeout(timer);

@@ -1205,7 +1205,10 @@ export interface components {
     schemas: {
         /** @description The account in the integration API. The last two members are set for applications only. */
         AccountView: {
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the merchant.
+             */
             merchant_id: string;
             /** @description Name of the merchant, as customers see it. */
             business_name: string;
@@ -1216,12 +1219,15 @@ export interface components {
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
+            /** @description ID of the API key that sent the request; null for an access token. */
             api_key_id: string | null;
             /** @description Scopes of the credential. */
             scopes: string[];
+            /** @description Whether the account can be used; a suspended one cannot. */
             active: boolean;
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id?: string | null;
+            /** @description ID of the connection; present for access tokens only. */
             oauth_grant_id?: string | null;
         };
         /** @description The body of every error response. `errors` lists each invalid field. */
@@ -1230,8 +1236,12 @@ export interface components {
             error: string;
             /** @description The explanation, for people. The text can change. */
             error_description: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the request, also in the server's log.
+             */
             request_id: string;
+            /** @description Every invalid member and parameter. */
             errors?: components["schemas"]["FieldError"][];
             /** @description With `missing_scope`, the scope that is required. */
             scope?: string;
@@ -1240,6 +1250,7 @@ export interface components {
         };
         /** @description The balances in every currency that can have one. */
         BalanceList: {
+            /** @description The balances of this page. */
             balances: components["schemas"]["BalanceView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1248,6 +1259,7 @@ export interface components {
         };
         /** @description A page of balance payments. */
         BalancePaymentList: {
+            /** @description The balance payments of this page. */
             balance_payments: components["schemas"]["BalancePaymentView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1266,27 +1278,37 @@ export interface components {
              * @enum {unknown}
              */
             object: "balance_payment";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the merchant who pays.
+             */
             merchant_id: string;
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id: string;
-            /** @enum {unknown} */
+            /**
+             * @description State of the balance payment.
+             * @enum {unknown}
+             */
             status: "captured" | "expired" | "partially_refunded" | "refunded" | "released" | "reserved";
             /** @description Amount as a decimal string. */
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
+            /** @description What was captured for the application's owner. */
             captured: string;
             /** @description `captured` in minor units, such as cents. */
             captured_minor: number;
+            /** @description What was returned to the merchant without being captured. */
             released: string;
             /** @description `released` in minor units, such as cents. */
             released_minor: number;
+            /** @description What the owner refunded. */
             refunded: string;
             /** @description `refunded` in minor units, such as cents. */
             refunded_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description What the payment is for. */
             description: string | null;
             /** @description Your own reference, such as an order number. It is returned with the object and in its events. */
             external_id: string | null;
@@ -1313,6 +1335,7 @@ export interface components {
             updated_at: string;
             /** @description When the object expires. */
             expires_at: string | null;
+            /** @description When the reservation was captured, released or expired. */
             resolved_at: string | null;
             /** @description Increases with each change of the object. */
             version: number;
@@ -1324,27 +1347,37 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "balance.updated";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["BalanceView"];
+                /** @description What caused the change. */
                 source: components["schemas"]["Cause"];
+                /** @description What caused the change. */
                 entries: components["schemas"]["EntryView"][];
             };
         };
@@ -1357,22 +1390,29 @@ export interface components {
             object: "balance";
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Digits after the point of amounts in this currency. */
             decimals: number;
+            /** @description What you can spend. */
             available: string;
             /** @description `available` in minor units, such as cents. */
             available_minor: number;
+            /** @description What has arrived and is not final yet. */
             pending: string;
             /** @description `pending` in minor units, such as cents. */
             pending_minor: number;
+            /** @description What is set aside for actions that have not ended. */
             reserved: string;
             /** @description `reserved` in minor units, such as cents. */
             reserved_minor: number;
+            /** @description What you owe; it is taken from the next payments. */
             debt: string;
             /** @description `debt` in minor units, such as cents. */
             debt_minor: number;
+            /** @description Available, pending and reserved, less debt. */
             total: string;
             /** @description `total` in minor units, such as cents. */
             total_minor: number;
+            /** @description What the reserved amount is for. */
             reserved_breakdown: components["schemas"]["ReservedBreakdown"];
             /** @description Increases with each change of the object. */
             version: number;
@@ -1394,9 +1434,11 @@ export interface components {
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
+            /** @description What leaves the balance. */
             debit: string;
             /** @description `debit` in minor units, such as cents. */
             debit_minor: number;
+            /** @description What arrives. */
             receive: string;
             /** @description `receive` in minor units, such as cents. */
             receive_minor: number;
@@ -1412,23 +1454,31 @@ export interface components {
         };
         /** @description The object that changed the balance, with its new status and version. */
         Cause: {
+            /** @description Type of the object. */
             type: string;
             /**
              * Format: uuid
              * @description ID of the object.
              */
             id: string;
+            /** @description New status of the object. */
             status: string;
             /** @description Increases with each change of the object. */
             version: number;
         };
         /** @description A network that carries the currency. `deposit` does not imply `withdrawal`. */
         Chain: {
+            /** @description Name of the network. */
             network: string;
+            /** @description Contract of the token; null for the network's own coin. */
             asset_id: string | null;
+            /** @description Digits after the point of amounts on the network. */
             onchain_decimals: number;
+            /** @description When a transfer counts as final: a number of blocks, or `finalized`. */
             confirmations: string;
+            /** @description Whether payments can arrive on it. */
             deposit: boolean;
+            /** @description Whether withdrawals can leave on it. */
             withdrawal: boolean;
         };
         /** @description The latest chargeback of a transaction. */
@@ -1438,18 +1488,27 @@ export interface components {
              * @description ID of the object.
              */
             id: string;
-            /** @enum {unknown} */
+            /**
+             * @description State of the chargeback.
+             * @enum {unknown}
+             */
             status: "lost" | "open" | "won";
             /** @description Amount as a decimal string. */
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
+            /** @description Fee of the chargeback. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
+            /** @description Reason that the customer gave to the bank. */
             reason: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the bank reported it.
+             */
             opened_at: string;
+            /** @description When it was decided; null before. */
             closed_at: string | null;
         };
         /** @description How far to advance the clock. */
@@ -1464,8 +1523,12 @@ export interface components {
              * @enum {unknown}
              */
             object: "test_clock";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the test environment.
+             */
             now: string;
+            /** @description Seconds by which it is ahead of real time. */
             ahead_seconds: number;
             /**
              * @description Environment that the object belongs to.
@@ -1482,30 +1545,39 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "conversion.completed";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["ConversionView"];
             };
         };
         /** @description A page of conversions. */
         ConversionList: {
+            /** @description The conversions of this page. */
             conversions: components["schemas"]["ConversionView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1514,6 +1586,7 @@ export interface components {
         };
         /** @description A page of pairs. */
         ConversionPairList: {
+            /** @description The conversion pairs of this page. */
             conversion_pairs: components["schemas"]["ConversionPairView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1526,12 +1599,19 @@ export interface components {
             from_currency: string;
             /** @description Currency that you receive. */
             to_currency: string;
+            /** @description Whether the pair can be converted now. */
             available: boolean;
+            /** @description Why it cannot; null if it can. */
             unavailable_reason: ("disabled" | "position_limit" | "rate_stale") | null;
+            /** @description Smallest amount to convert, in minor units. */
             minimum_minor: number;
+            /** @description Largest amount to convert, in minor units; null is unlimited. */
             maximum_minor: number | null;
+            /** @description Rate in major units before the fee; it is not guaranteed. */
             indicative_rate: string | null;
+            /** @description Fee, in hundredths of a percent. */
             fee_bps: number;
+            /** @description When the rate was published; null if there is none. */
             rate_as_of: string | null;
             /**
              * @description Environment that the object belongs to.
@@ -1553,10 +1633,14 @@ export interface components {
              * @enum {unknown}
              */
             object: "conversion_quote";
-            /** @enum {unknown} */
+            /**
+             * @description Always `active`.
+             * @enum {unknown}
+             */
             status: "active";
             /** @description Currency that you convert. */
             from_currency: string;
+            /** @description What you converted. */
             from_amount: string;
             /** @description `from_amount` in minor units, such as cents. */
             from_amount_minor: number;
@@ -1566,7 +1650,9 @@ export interface components {
             to_amount: string;
             /** @description `to_amount` in minor units, such as cents. */
             to_amount_minor: number;
+            /** @description Rate in major units, before the margin. */
             rate: string;
+            /** @description Fee, which `from_amount` includes. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
@@ -1590,6 +1676,7 @@ export interface components {
         };
         /** @description A page of rules. */
         ConversionRuleList: {
+            /** @description The conversion rules of this page. */
             conversion_rules: components["schemas"]["ConversionRuleView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1607,7 +1694,7 @@ export interface components {
              * @enum {unknown}
              */
             trigger: "on_payment" | "on_threshold";
-            /** @description Decimal string above zero, at most `decimals` digits after the point. */
+            /** @description Balance from which the rule `on_threshold` converts. */
             threshold?: string;
             /**
              * @description Share to convert, in percent.
@@ -1640,16 +1727,22 @@ export interface components {
             from_currency: string;
             /** @description Currency that you receive. */
             to_currency: string;
-            /** @enum {unknown} */
+            /**
+             * @description When it converts.
+             * @enum {unknown}
+             */
             trigger: "on_payment" | "on_threshold";
+            /** @description Balance from which the rule `on_threshold` converts. */
             threshold: string | null;
             /** @description `threshold` in minor units, such as cents. */
             threshold_minor: number | null;
+            /** @description Share to convert, in percent. */
             percent: number;
             /** @description Whether it is active. */
             enabled: boolean;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
+            /** @description Who created the rule. */
             created_by: components["schemas"]["RuleCreator"];
             /**
              * @description Environment that the object belongs to.
@@ -1683,10 +1776,14 @@ export interface components {
              * @enum {unknown}
              */
             object: "conversion";
-            /** @enum {unknown} */
+            /**
+             * @description Always `completed`; a conversion is done at once.
+             * @enum {unknown}
+             */
             status: "completed";
             /** @description Currency that you convert. */
             from_currency: string;
+            /** @description What you converted. */
             from_amount: string;
             /** @description `from_amount` in minor units, such as cents. */
             from_amount_minor: number;
@@ -1696,14 +1793,19 @@ export interface components {
             to_amount: string;
             /** @description `to_amount` in minor units, such as cents. */
             to_amount_minor: number;
+            /** @description Rate in major units, before the margin. */
             rate: string;
+            /** @description Fee, which `from_amount` includes. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
             /** @description ID of a quote to use. A quote can be used once. */
             quote_id: string | null;
+            /** @description ID of the rule that converted; null for a request. */
             rule_id: string | null;
+            /** @description ID of the payment that was converted; null for others. */
             transaction_id: string | null;
+            /** @description ID of the conversion that reversed this one; null without one. */
             reversal_id: string | null;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
@@ -1735,6 +1837,7 @@ export interface components {
         };
         /** @description A page of currencies. */
         CurrencyList: {
+            /** @description The currencies of this page. */
             currencies: components["schemas"]["CurrencyView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1743,21 +1846,35 @@ export interface components {
         };
         /** @description The operations a currency supports. */
         CurrencyOperations: {
+            /** @description Whether a balance can be held in it. */
             balances: boolean;
+            /** @description Whether payment links can have it. */
             payments: boolean;
+            /** @description Whether it can be withdrawn. */
             withdrawals: boolean;
+            /** @description Whether it can be converted. */
             conversions: boolean;
         };
         /** @description A currency. A chain's `deposit` does not imply its `withdrawal`. */
         CurrencyView: {
+            /** @description Currency code, such as `EUR`. */
             code: string;
+            /** @description Name of the currency. */
             name: string;
-            /** @enum {unknown} */
+            /**
+             * @description Kind of currency.
+             * @enum {unknown}
+             */
             type: "crypto" | "fiat";
+            /** @description Digits after the point of amounts in this currency. */
             decimals: number;
+            /** @description Symbol that is shown with amounts. */
             symbol: string;
+            /** @description What can be done with the currency. */
             operations: components["schemas"]["CurrencyOperations"];
+            /** @description Whether balance payments can have it. */
             balance_payment_supported: boolean;
+            /** @description Networks that carry the currency. */
             chains: components["schemas"]["Chain"][];
             /**
              * @description Environment that the object belongs to.
@@ -1778,29 +1895,42 @@ export interface components {
         };
         /** @description The amounts that the customer can choose. `preset` is what the checkout suggests. */
         CustomerAmountView: {
+            /** @description Smallest amount. */
             min: string;
             /** @description `min` in minor units, such as cents. */
             min_minor: number;
+            /** @description Largest amount. */
             max: string;
             /** @description `max` in minor units, such as cents. */
             max_minor: number;
+            /** @description Amount that the checkout suggests. */
             preset: string | null;
             /** @description `preset` in minor units, such as cents. */
             preset_minor: number | null;
         };
         /** @description A finished attempt to deliver an event. */
         DeliveryAttempt: {
+            /** @description Number of the attempt, from 1. */
             attempt: number;
+            /** @description `succeeded` or `failed`. */
             status: string;
+            /** @description Why the attempt failed; null if it succeeded. */
             error: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the attempt ended.
+             */
             timestamp: string;
+            /** @description Status of the receiver's response; null without one. */
             http_status: number | null;
+            /** @description How long the attempt took, in milliseconds. */
             duration_ms: number;
+            /** @description `automatic`, or who asked for the delivery. */
             trigger: string;
         };
         /** @description A page of disputes. */
         DisputeList: {
+            /** @description The disputes of this page. */
             disputes: components["schemas"]["DisputeView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1809,9 +1939,15 @@ export interface components {
         };
         /** @description A status and when it began. */
         DisputeStepView: {
-            /** @enum {unknown} */
+            /**
+             * @description State that began.
+             * @enum {unknown}
+             */
             status: "accepted" | "expired" | "lost" | "needs_response" | "under_review" | "won";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             at: string;
         };
         /** @description GET /disputes/{id}. Its `id` is that of the chargeback of its transaction. */
@@ -1826,29 +1962,44 @@ export interface components {
              * @enum {unknown}
              */
             object: "dispute";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the payment.
+             */
             transaction_id: string;
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the payment link.
+             */
             payment_link_id: string;
             /** @description Your own reference, such as an order number. It is returned with the object and in its events. */
             external_id: string | null;
             /** @description ID of a method from the list of methods. */
             method_id: string;
-            /** @enum {unknown} */
+            /**
+             * @description State of the dispute.
+             * @enum {unknown}
+             */
             status: "accepted" | "expired" | "lost" | "needs_response" | "under_review" | "won";
+            /** @description Reason that the customer gave to the bank. */
             reason: string;
             /** @description Amount as a decimal string. */
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
+            /** @description Fee of the dispute. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Evidence that you saved. */
             evidence: components["schemas"]["EvidenceView"];
+            /** @description Until when you can respond. */
             evidence_due_at: string | null;
+            /** @description When you submitted the evidence. */
             evidence_submitted_at: string | null;
+            /** @description Every state of the dispute, oldest first. */
             history: components["schemas"]["DisputeStepView"][];
             /**
              * @description Environment that the object belongs to.
@@ -1862,10 +2013,12 @@ export interface components {
              * @description When the object was created.
              */
             created_at: string;
+            /** @description When it was decided; null before. */
             closed_at: string | null;
         };
         /** @description A page of entries. */
         EntryList: {
+            /** @description The entries of this page. */
             ledger: components["schemas"]["EntryView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1874,6 +2027,7 @@ export interface components {
         };
         /** @description The object an entry belongs to, such as a `transaction`. */
         EntrySource: {
+            /** @description Type of the object, such as `transaction`. */
             type: string;
             /**
              * Format: uuid
@@ -1897,28 +2051,45 @@ export interface components {
              * @enum {unknown}
              */
             object: "ledger_entry";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the journal entry; all its postings have the same one.
+             */
             ledger_transaction_id: string;
-            /** @enum {unknown} */
+            /**
+             * @description Part of the balance that changed.
+             * @enum {unknown}
+             */
             account: "available" | "debt" | "pending" | "reserved";
-            /** @enum {unknown} */
+            /**
+             * @description Side of the posting.
+             * @enum {unknown}
+             */
             direction: "credit" | "debit";
             /** @description Amount as a decimal string. */
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
+            /** @description Amount in minor units, negative if the account decreased. */
             signed_amount_minor: number;
+            /** @description Balance of the account after the entry. */
             balance_after: string;
             /** @description `balance_after` in minor units, such as cents. */
             balance_after_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
-            /** @enum {unknown} */
+            /**
+             * @description What the entry is for.
+             * @enum {unknown}
+             */
             type: "adjustment" | "balance_payment_in" | "balance_payment_out" | "balance_payment_refund" | "chargeback" | "chargeback_fee" | "chargeback_reversal" | "conversion_fee" | "conversion_in" | "conversion_out" | "fulfillment" | "fulfillment_refund" | "hold" | "network_fee" | "payment" | "payment_fee" | "refund" | "refund_reversal" | "release" | "settlement" | "test_funding" | "withdrawal" | "withdrawal_fee" | "withdrawal_return";
+            /** @description Object that caused the entry. */
             source: components["schemas"]["EntrySource"];
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id: string | null;
+            /** @description The entry in words. */
             description: string;
+            /** @description Number of the entry; it rises within an account. */
             sequence: number;
             /**
              * Format: date-time
@@ -1935,6 +2106,7 @@ export interface components {
         };
         /** @description A page of events, newest first. */
         EventList: {
+            /** @description The webhook events of this page. */
             webhook_events: components["schemas"]["EventView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -1945,6 +2117,7 @@ export interface components {
         EventView: {
             /** @description ID of the object. */
             id: string;
+            /** @description Type of the event. */
             type: string;
             /**
              * @description Environment that the object belongs to.
@@ -1958,17 +2131,24 @@ export interface components {
              * @description When the object was created.
              */
             created_at: string;
+            /** @description URL that the event is sent to; null without one. */
             destination_url: string | null;
+            /** @description State of the delivery. */
             status: string;
+            /** @description Number of attempts so far. */
             attempts: number;
+            /** @description When the next attempt is due; null if there is none. */
             next_attempt_at: string | null;
+            /** @description When the receiver accepted it; null before. */
             delivered_at: string | null;
+            /** @description The exact body that is sent. */
             payload: unknown;
         };
         /** @description An event with its attempts in order. */
         EventWithHistory: {
             /** @description ID of the object. */
             id: string;
+            /** @description Type of the event. */
             type: string;
             /**
              * @description Environment that the object belongs to.
@@ -1982,39 +2162,65 @@ export interface components {
              * @description When the object was created.
              */
             created_at: string;
+            /** @description URL that the event is sent to; null without one. */
             destination_url: string | null;
+            /** @description State of the delivery. */
             status: string;
+            /** @description Number of attempts so far. */
             attempts: number;
+            /** @description When the next attempt is due; null if there is none. */
             next_attempt_at: string | null;
+            /** @description When the receiver accepted it; null before. */
             delivered_at: string | null;
+            /** @description The exact body that is sent. */
             payload: unknown;
+            /** @description Every attempt, oldest first. */
             delivery_history: components["schemas"]["DeliveryAttempt"][];
         };
         /** @description The evidence. Members without a text are null. */
         EvidenceView: {
+            /** @description What was sold. */
             product_description: string | null;
+            /** @description Name of the customer. */
             customer_name: string | null;
+            /** @description Email address of the customer. */
             customer_email_address: string | null;
+            /** @description IP address that the customer ordered from. */
             customer_purchase_ip: string | null;
+            /** @description Messages between you and the customer about the order. */
             customer_communication: string | null;
+            /** @description Billing address of the customer. */
             billing_address: string | null;
+            /** @description Address that the goods were sent to. */
             shipping_address: string | null;
+            /** @description Carrier that delivered the goods. */
             shipping_carrier: string | null;
+            /** @description Day on which the goods were sent. */
             shipping_date: string | null;
+            /** @description Tracking number of the carrier. */
             shipping_tracking_number: string | null;
+            /** @description Day on which the service was provided. */
             service_date: string | null;
+            /** @description What shows that the service was provided. */
             service_documentation: string | null;
+            /** @description When the customer signed in to or downloaded a digital product. */
             access_activity_log: string | null;
+            /** @description Your refund policy, and why no refund was due. */
             refund_policy: string | null;
+            /** @description Your cancellation policy. */
             cancellation_policy: string | null;
+            /** @description Why the order was not canceled. */
             cancellation_rebuttal: string | null;
+            /** @description How this payment differs from a payment it seems to repeat. */
             duplicate_charge_explanation: string | null;
+            /** @description Anything else that supports you. */
             uncategorized_text: string | null;
         };
         /** @description What the money of a refund costs: at the current rate, before the margin. The fee is the margin, included. */
         ExchangeView: {
             /** @description Currency that you convert. */
             from_currency: string;
+            /** @description What the refund costs in the currency of the balance. */
             from_amount: string;
             /** @description `from_amount` in minor units, such as cents. */
             from_amount_minor: number;
@@ -2024,9 +2230,14 @@ export interface components {
             to_amount: string;
             /** @description `to_amount` in minor units, such as cents. */
             to_amount_minor: number;
+            /** @description Rate in major units, before the margin. */
             rate: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the rate was published; null if there is none.
+             */
             rate_as_of: string;
+            /** @description Margin, which `from_amount` includes. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
@@ -2037,16 +2248,24 @@ export interface components {
          *     `chargeback_minor` is charged for each dispute, whatever its outcome.
          */
         Fees: {
+            /** @description Fixed part of the fee, in minor units. */
             fixed_minor: number;
+            /** @description Share of the amount, in hundredths of a percent. */
             basis_points: number;
+            /** @description Smallest fee, in minor units. */
             minimum_minor: number;
+            /** @description Largest fee, in minor units; null is unlimited. */
             maximum_minor: number | null;
+            /** @description Fee for a chargeback, in minor units. */
             chargeback_minor: number;
         };
         /** @description An invalid member or parameter: its path (`redirect_uris.0`), a code and a message. */
         FieldError: {
+            /** @description Path of the member, or name of the parameter. */
             field: string;
+            /** @description What is wrong, for programs. */
             code: string;
+            /** @description What is wrong, for people. */
             message: string;
         };
         /** @description The financial summary: a row for each currency and period, ordered by currency and time. */
@@ -2056,12 +2275,22 @@ export interface components {
              * @enum {unknown}
              */
             object: "financial_summary";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Start of the report.
+             */
             from: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the report, which is not included.
+             */
             to: string;
-            /** @enum {unknown} */
+            /**
+             * @description How the rows are grouped.
+             * @enum {unknown}
+             */
             group_by: "day" | "month" | "none";
+            /** @description A row for each currency and period. */
             financial_summaries: components["schemas"]["SummaryView"][];
             /**
              * @description Environment that the object belongs to.
@@ -2078,13 +2307,21 @@ export interface components {
          *     100 seconds to two digits. Of each period, 50 and 95 of 100 deliveries took at most `p50_seconds` and `p95_seconds`.
          */
         FulfillmentFigures: {
+            /** @description Number of fulfillments. */
             count: number;
+            /** @description Number of completed ones. */
             completed: number;
+            /** @description Number of those that were delivered in part. */
             partially_completed: number;
+            /** @description Number of failed ones. */
             failed: number;
+            /** @description Number of canceled ones. */
             canceled: number;
+            /** @description Number of those that have not ended. */
             pending: number;
+            /** @description Units that were delivered. */
             quantity_delivered: number;
+            /** @description What was charged, by currency. */
             cost?: {
                 [key: string]: string;
             };
@@ -2092,19 +2329,30 @@ export interface components {
             cost_minor?: {
                 [key: string]: number;
             };
+            /** @description Share of ended fulfillments that were delivered, from 0 to 1; null if none ended. */
             success_rate: string | null;
+            /** @description Half of the deliveries took at most so many seconds. */
             p50_seconds: number | null;
+            /** @description 95 of 100 deliveries took at most so many seconds. */
             p95_seconds: number | null;
         };
         /** @description The figures of one day, product or status. */
         FulfillmentGroup: {
+            /** @description Number of fulfillments. */
             count: number;
+            /** @description Number of completed ones. */
             completed: number;
+            /** @description Number of those that were delivered in part. */
             partially_completed: number;
+            /** @description Number of failed ones. */
             failed: number;
+            /** @description Number of canceled ones. */
             canceled: number;
+            /** @description Number of those that have not ended. */
             pending: number;
+            /** @description Units that were delivered. */
             quantity_delivered: number;
+            /** @description What was charged, by currency. */
             cost?: {
                 [key: string]: string;
             };
@@ -2112,13 +2360,18 @@ export interface components {
             cost_minor?: {
                 [key: string]: number;
             };
+            /** @description Share of ended fulfillments that were delivered, from 0 to 1; null if none ended. */
             success_rate: string | null;
+            /** @description Half of the deliveries took at most so many seconds. */
             p50_seconds: number | null;
+            /** @description 95 of 100 deliveries took at most so many seconds. */
             p95_seconds: number | null;
+            /** @description Day, product or status of the group. */
             key: string;
         };
         /** @description A page of fulfillments. */
         FulfillmentList: {
+            /** @description The fulfillments of this page. */
             fulfillments: components["schemas"]["FulfillmentView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -2127,6 +2380,7 @@ export interface components {
         };
         /** @description A page of products. */
         FulfillmentProductList: {
+            /** @description The fulfillment products of this page. */
             fulfillment_products: components["schemas"]["ProductView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -2148,12 +2402,21 @@ export interface components {
              * @enum {unknown}
              */
             object: "fulfillment_statistics";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Start of the statistics.
+             */
             from: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the statistics, which is not included.
+             */
             to: string;
+            /** @description How the figures are grouped; null for totals only. */
             group_by: ("day" | "product" | "status") | null;
+            /** @description Figures of the whole period. */
             totals: components["schemas"]["FulfillmentFigures"];
+            /** @description Figures of each group. */
             groups: components["schemas"]["FulfillmentGroup"][];
             /**
              * @description Environment that the object belongs to.
@@ -2175,28 +2438,40 @@ export interface components {
              * @enum {unknown}
              */
             object: "fulfillment";
-            /** @enum {unknown} */
+            /**
+             * @description State of the delivery.
+             * @enum {unknown}
+             */
             status: "canceled" | "completed" | "failed" | "partially_completed" | "pending" | "processing";
+            /** @description ID of the product. */
             product_id: string;
+            /** @description Units that you ordered. */
             quantity: number;
+            /** @description Units that were delivered. */
             delivered_quantity: number;
+            /** @description Price of one unit. */
             unit_price: string;
             /** @description `unit_price` in minor units, such as cents. */
             unit_price_minor: number;
+            /** @description Price of the ordered units. */
             cost: string;
             /** @description `cost` in minor units, such as cents. */
             cost_minor: number;
+            /** @description Price of the delivered units, which leaves the balance. */
             charged: string;
             /** @description `charged` in minor units, such as cents. */
             charged_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Player who gets it. */
             recipient: Record<string, never>;
             /** @description ID of an approved project. */
             project_id: string | null;
+            /** @description Reference of the provider; null before it gave one. */
             provider_reference: string | null;
             /** @description Why it failed. */
             failure_code: string | null;
+            /** @description How often the game server was called. */
             attempts: number;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
@@ -2223,6 +2498,7 @@ export interface components {
              * @description When the object last changed.
              */
             updated_at: string;
+            /** @description When the execution began; null before. */
             processing_at: string | null;
             /** @description When the object was completed. */
             completed_at: string | null;
@@ -2250,8 +2526,11 @@ export interface components {
         };
         /** @description A line of what is sold. */
         LineItemView: {
+            /** @description Name of the item. */
             name: string;
+            /** @description Number of items. */
             quantity: number;
+            /** @description Price of one item, taxes included. */
             unit_amount: string;
             /** @description `unit_amount` in minor units, such as cents. */
             unit_amount_minor: number;
@@ -2262,7 +2541,10 @@ export interface components {
         };
         /** @description The creator of a link: an API key, an application or a dashboard user. */
         LinkCreator: {
-            /** @enum {unknown} */
+            /**
+             * @description Kind of creator.
+             * @enum {unknown}
+             */
             type: "api_key" | "dashboard" | "oauth";
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id: string | null;
@@ -2277,6 +2559,7 @@ export interface components {
         };
         /** @description A page of links. */
         LinkList: {
+            /** @description The payment links of this page. */
             payment_links: components["schemas"]["LinkView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -2338,15 +2621,18 @@ export interface components {
         };
         /** @description The payment to simulate. `quantity` and `customer_amount` are what the customer of such a link chooses. */
         LinkSimulation: {
-            /** @enum {unknown} */
+            /**
+             * @description What the customer and the bank do. See [Test mode](/docs/test-mode.md).
+             * @enum {unknown}
+             */
             outcome: "chargeback" | "chargeback_lost" | "chargeback_won" | "duplicate" | "expire" | "fail" | "late" | "overpay" | "processing" | "succeed" | "underpay";
-            /** @description Decimal string above zero, at most `decimals` digits after the point. */
+            /** @description Amount that the customer pays, for outcomes with another amount. */
             amount?: string;
-            /** @description Why it failed. */
+            /** @description Why the payment fails, for the outcome `fail`. */
             failure_code?: ("canceled_by_customer" | "card_declined" | "double_spend" | "expired_method" | "insufficient_funds") | null;
             /** @description How many the customer chooses, if the link has a `quantity`. */
             quantity?: number | null;
-            /** @description Decimal string above zero, at most `decimals` digits after the point. */
+            /** @description Amount that the customer chooses, if the link has a `customer_amount`. */
             customer_amount?: string;
         };
         /** @description GET /payment-links/{id}. */
@@ -2363,11 +2649,18 @@ export interface components {
             object: "payment_link";
             /** @description URL of the page or endpoint. */
             url: string;
-            /** @enum {unknown} */
+            /**
+             * @description Whether customers can pay the link.
+             * @enum {unknown}
+             */
             status: "active" | "canceled" | "completed" | "expired";
+            /** @description Whether a customer could pay the link now. */
             payable: boolean;
+            /** @description Why nobody can pay the link now; null if somebody can. */
             unpayable_reason: ("account_suspended" | "amount_out_of_range" | "disabled_by_merchant" | "disabled_by_operator" | "no_method" | "not_active" | "provider_down" | "provider_not_configured" | "rate_unavailable") | null;
+            /** @description Name of what you sell. */
             display_name: string;
+            /** @description Text below the name on the checkout page. */
             description: string | null;
             /** @description Amount as a decimal string. */
             amount: string;
@@ -2375,9 +2668,13 @@ export interface components {
             amount_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Taxes that the amount includes. */
             tax_lines: components["schemas"]["TaxLineView"][];
+            /** @description What is sold, line by line. */
             line_items: components["schemas"]["LineItemView"][];
+            /** @description How many customers can buy with one payment; null if they cannot choose. */
             quantity: components["schemas"]["QuantityRange"] | null;
+            /** @description Amounts that customers can choose; null if the amount is fixed. */
             customer_amount: components["schemas"]["CustomerAmountView"] | null;
             /**
              * Format: uuid
@@ -2398,13 +2695,19 @@ export interface components {
             success_url: string | null;
             /** @description Page that customers return to if they do not pay. */
             cancel_url: string | null;
+            /** @description Email address of the customer, who gets the receipt. */
             customer_email: string | null;
+            /** @description Number of payments that the link accepts; null is unlimited. */
             max_payments: number | null;
+            /** @description Number of successful payments. */
             payments_count: number;
+            /** @description Sum of the successful payments. */
             amount_paid: string;
             /** @description `amount_paid` in minor units, such as cents. */
             amount_paid_minor: number;
+            /** @description ID of the latest payment; null before the first one. */
             latest_transaction_id: string | null;
+            /** @description Who created the link. */
             created_by: components["schemas"]["LinkCreator"];
             /**
              * @description Environment that the object belongs to.
@@ -2437,7 +2740,9 @@ export interface components {
         };
         /** @description Whether operators review every withdrawal, and from which amount on. */
         ManualReview: {
+            /** @description Whether every withdrawal is reviewed; true for live methods. */
             always_required: boolean;
+            /** @description Amount above which withdrawals are reviewed, in minor units. */
             threshold_minor: number;
         };
         /** @description Whether a method is enabled. Methods that are not listed are enabled. */
@@ -2449,14 +2754,21 @@ export interface components {
         };
         /** @description The platform's fee and the rail's fee. */
         MethodFees: {
+            /** @description Fee of the platform. */
             system: components["schemas"]["SystemFee"];
+            /** @description Fee of the rail. */
             network: components["schemas"]["NetworkFee"];
         };
         /** @description The fee of the rail. `as_of` is the time of an estimate. */
         NetworkFee: {
-            /** @enum {unknown} */
+            /**
+             * @description How the fee is determined.
+             * @enum {unknown}
+             */
             model: "estimated" | "fixed" | "none";
+            /** @description Fee in minor units. */
             amount_minor: number;
+            /** @description Time of the estimate; null for a fixed fee. */
             as_of: string | null;
         };
         /** @description What the network takes for a payout by the prices of `as_of`, in its coin. You are charged `network_fee`. */
@@ -2467,7 +2779,10 @@ export interface components {
             amount: string;
             /** @description `amount` in minor units, such as cents. */
             amount_minor: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Time of the prices.
+             */
             as_of: string;
         };
         /**
@@ -2560,7 +2875,7 @@ export interface components {
              * @enum {unknown}
              */
             trigger: "on_payment" | "on_threshold";
-            /** @description Decimal string above zero, at most `decimals` digits after the point. */
+            /** @description Balance from which the rule `on_threshold` converts. */
             threshold?: string;
             /**
              * @description Share to convert, in percent.
@@ -2719,6 +3034,7 @@ export interface components {
             success_url?: string | null;
             /** @description Page that customers return to if they do not pay. */
             cancel_url?: string | null;
+            /** @description Logo, color and support contact of the hosted pages. */
             branding: components["schemas"]["Branding"];
             /** @description Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of GET /currencies. The sandbox simulates the first network of a currency. */
             confirmations: {
@@ -2801,40 +3117,59 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.chargeback";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"];
+                /** @description What caused the change. */
                 chargeback: components["schemas"]["ChargebackView"];
             };
         };
         /** @description How the customer paid. Members a rail does not have are null. */
         PaymentDetails: {
+            /** @description Network or rail that the customer used. */
             network: string;
+            /** @description What the customer paid with. */
             asset: string;
+            /** @description Amount to pay, in the asset. */
             pay_amount: string | null;
+            /** @description Amount to pay, in the smallest unit of the network. */
             pay_amount_onchain: string | null;
+            /** @description Address or account to pay to. */
             address: string | null;
+            /** @description Hashes of the transfers that arrived. */
             tx_hashes: string[];
+            /** @description Confirmations so far. */
             confirmations: number | null;
+            /** @description Confirmations after which the payment is final. */
             required_confirmations: number | null;
+            /** @description Rate in major units, before the margin. */
             rate: string | null;
+            /** @description Part of the paying account, to recognize it. */
             payer_hint: string | null;
         };
         /** @description A payment link expired without payment. The object is the latest transaction of the link, or the link itself without one. */
@@ -2844,25 +3179,33 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.expired";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"] | components["schemas"]["LinkView"];
             };
         };
@@ -2873,30 +3216,39 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.failed";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"];
             };
         };
         /** @description A page of methods. */
         PaymentMethodList: {
+            /** @description The payment methods of this page. */
             payment_methods: components["schemas"]["PaymentMethodView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -2907,22 +3259,41 @@ export interface components {
         PaymentMethodView: {
             /** @description ID of a method from the list of methods. */
             method_id: string;
+            /** @description Name of the method, which customers see. */
             name: string;
-            /** @enum {unknown} */
+            /**
+             * @description Kind of method.
+             * @enum {unknown}
+             */
             type: "bank_transfer" | "card" | "crypto" | "simulator";
+            /** @description Network or rail of the method. */
             network: string;
+            /** @description What the customer pays with. */
             asset: string;
+            /** @description Currencies of payment links that the method can pay. */
             currencies: string[];
+            /** @description Currency in which the payment arrives. */
             settlement_currency: string;
+            /** @description Smallest payment, in minor units. */
             minimum_minor: number;
+            /** @description Largest payment, in minor units; null is unlimited. */
             maximum_minor: number | null;
+            /** @description Smallest refund of a part, in minor units. */
             minimum_refund_minor: number;
+            /** @description Fees that you pay for a payment. */
             fees: components["schemas"]["Fees"];
+            /** @description Whether the customer sends the money, so that the amount can differ. */
             push: boolean;
+            /** @description Whether payments can be refunded. */
             refundable: boolean;
-            /** @enum {unknown} */
+            /**
+             * @description How long a payment usually takes to be confirmed.
+             * @enum {unknown}
+             */
             confirmation: "days" | "instant" | "minutes";
+            /** @description Whether it can be used now. */
             available: boolean;
+            /** @description Why the method is not available; null if it is. */
             unavailable_reason: ("amount_out_of_range" | "currency_not_supported" | "disabled_by_merchant" | "disabled_by_operator" | "not_in_environment" | "project_not_allowed" | "provider_down" | "provider_not_configured" | "rate_unavailable") | null;
             /**
              * @description Environment that the object belongs to.
@@ -2939,25 +3310,33 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.refund_required";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"];
             };
         };
@@ -2968,26 +3347,35 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.refunded";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"];
+                /** @description What caused the change. */
                 refund: components["schemas"]["RefundView"];
             };
         };
@@ -2998,25 +3386,33 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "payment.succeeded";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TransactionView"];
             };
         };
@@ -3032,36 +3428,58 @@ export interface components {
             amount_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Rate before the margin, in major units. */
             rate: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the rate was published.
+             */
             rate_as_of: string;
+            /** @description Who published the rate. */
             rate_source: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Until when the rate is fixed; later money is late.
+             */
             rate_expires_at: string;
+            /** @description Margin on the rate, in hundredths of a percent. */
             margin_bps: number;
-            /** @enum {unknown} */
+            /**
+             * @description What happens to the money that is paid.
+             * @enum {unknown}
+             */
             settlement: "convert" | "keep";
         };
         /** @description A product of GET /fulfillment-products. `price` is per unit. */
         ProductView: {
+            /** @description ID of the product. */
             product_id: string;
             /**
              * @description Type of the object.
              * @enum {unknown}
              */
             object: "fulfillment_product";
+            /** @description Name of the game. */
             game: string;
+            /** @description Name of the product. */
             name: string;
+            /** @description What one unit is. */
             unit: string;
+            /** @description Fewest units of an order. */
             minimum_quantity: number;
+            /** @description Most units of an order. */
             maximum_quantity: number;
+            /** @description Price of one unit. */
             price: string;
             /** @description `price` in minor units, such as cents. */
             price_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description JSON Schema of `recipient`. */
             recipient_schema: Record<string, never>;
+            /** @description Whether it can be ordered. */
             available: boolean;
+            /** @description Why it cannot be ordered; null if it can. */
             unavailable_reason: ("disabled_by_operator" | "not_in_environment" | "provider_not_configured") | null;
             /**
              * @description Environment that the object belongs to.
@@ -3073,6 +3491,7 @@ export interface components {
         };
         /** @description A page of projects. */
         ProjectList: {
+            /** @description The projects of this page. */
             projects: components["schemas"]["ProjectView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3091,11 +3510,16 @@ export interface components {
              * @enum {unknown}
              */
             object: "project";
+            /** @description Name of the project, which customers see. */
             name: string;
-            /** @enum {unknown} */
+            /**
+             * @description Always `approved`: other projects are not listed.
+             * @enum {unknown}
+             */
             status: "approved";
             /** @description Website, which is shown to merchants and customers. */
             website_url: string | null;
+            /** @description What the project sells. */
             description: string | null;
             /** @description Shown with each project. Nothing is converted into it. */
             default_currency: string;
@@ -3118,7 +3542,9 @@ export interface components {
         };
         /** @description How many of what a link sells can be bought with one payment. The customer chooses. */
         QuantityRange: {
+            /** @description Smallest quantity. */
             min: number;
+            /** @description Largest quantity. */
             max: number;
         };
         /** @description How many customers can buy with one payment. The link's amount is the price of one. */
@@ -3133,6 +3559,7 @@ export interface components {
         };
         /** @description A page of refunds. */
         RefundList: {
+            /** @description The refunds of this page. */
             refunds: components["schemas"]["RefundView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3159,7 +3586,10 @@ export interface components {
              * @enum {unknown}
              */
             object: "refund";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the payment.
+             */
             transaction_id: string;
             /** @description Amount as a decimal string. */
             amount: string;
@@ -3167,20 +3597,32 @@ export interface components {
             amount_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Part of the payment's fee that was returned; always zero. */
             fee_refunded: string;
             /** @description `fee_refunded` in minor units, such as cents. */
             fee_refunded_minor: number;
+            /** @description What the refund of a converted payment costs; null for others. */
             exchange: components["schemas"]["ExchangeView"] | null;
-            /** @enum {unknown} */
+            /**
+             * @description Whether the money was returned.
+             * @enum {unknown}
+             */
             status: "failed" | "pending" | "succeeded";
-            /** @enum {unknown} */
+            /**
+             * @description Why you refunded the payment.
+             * @enum {unknown}
+             */
             reason: "customer_request" | "duplicate" | "fraudulent" | "other" | "service_issue";
             /** @description Account that receives the money, such as an IBAN or an address. */
             receiver: string | null;
-            /** @enum {unknown} */
+            /**
+             * @description Whether operators review the refund, and what they decided.
+             * @enum {unknown}
+             */
             review: "approved" | "not_required" | "rejected" | "required";
             /** @description Why it failed. */
             failure_code: string | null;
+            /** @description Reference of the provider; null before it gave one. */
             provider_reference: string | null;
             /** @description Your own reference, such as an order number. It is returned with the object and in its events. */
             external_id: string | null;
@@ -3207,40 +3649,52 @@ export interface components {
             updated_at: string;
             /** @description Increases with each change of the object. */
             version: number;
+            /** @description Fee of the network, which is added to the debit. */
             network_fee: string;
             /** @description `network_fee` in minor units, such as cents. */
             network_fee_minor: number;
         };
         /** @description What the reserved amount is reserved for. */
         ReservedBreakdown: {
+            /** @description Reserved for withdrawals. */
             withdrawals: string;
             /** @description `withdrawals` in minor units, such as cents. */
             withdrawals_minor: number;
+            /** @description Reserved for balance payments. */
             balance_payments: string;
             /** @description `balance_payments` in minor units, such as cents. */
             balance_payments_minor: number;
+            /** @description Reserved for refunds. */
             refunds: string;
             /** @description `refunds` in minor units, such as cents. */
             refunds_minor: number;
+            /** @description Reserved for fulfillments. */
             fulfillments: string;
             /** @description `fulfillments` in minor units, such as cents. */
             fulfillments_minor: number;
         };
         /** @description Whether operators review the withdrawal, and their decision. */
         ReviewView: {
+            /** @description Whether an operator has to approve it. */
             required: boolean;
+            /** @description When the operator decided; null before. */
             decided_at: string | null;
+            /** @description What the operator wrote to you. */
             note: string | null;
         };
         /** @description The creator of a rule: an API key, an application or a dashboard user. */
         RuleCreator: {
-            /** @enum {unknown} */
+            /**
+             * @description Kind of creator.
+             * @enum {unknown}
+             */
             type: "api_key" | "dashboard" | "oauth";
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id: string | null;
         };
         /** @description A page of recipients. */
         SavedRecipientList: {
+            /** @description The withdrawal recipients of this page. */
             withdrawal_recipients: components["schemas"]["SavedRecipientView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3259,6 +3713,7 @@ export interface components {
              * @enum {unknown}
              */
             object: "withdrawal_recipient";
+            /** @description Name under which the recipient is listed. */
             name: string;
             /** @description ID of a method from the list of methods. */
             method_id: string;
@@ -3273,7 +3728,10 @@ export interface components {
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description From when on it can be paid.
+             */
             active_at: string;
             /**
              * Format: date-time
@@ -3283,14 +3741,24 @@ export interface components {
         };
         /** @description A run of a schedule: the withdrawal that it created, or why it created none. */
         ScheduleRunView: {
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When the run was due.
+             */
             due_at: string;
-            /** @enum {unknown} */
+            /**
+             * @description Result of the run.
+             * @enum {unknown}
+             */
             outcome: "created" | "failed" | "skipped";
+            /** @description ID of the withdrawal that it created; null without one. */
             withdrawal_id: string | null;
             /** @description Why it failed. */
             failure_code: string | null;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             at: string;
             /**
              * @description Type of the object.
@@ -3300,6 +3768,7 @@ export interface components {
         };
         /** @description A new signing secret, shown once. */
         SecretView: {
+            /** @description The new signing secret; it is shown in this response only. */
             secret: string;
         };
         /** @description The settings of an environment. `payment_methods` lists all its methods. */
@@ -3311,12 +3780,21 @@ export interface components {
             object: "settings";
             /** @description Shown with each project. Nothing is converted into it. */
             default_currency: string;
+            /** @description Every method of the environment, with whether the checkout offers it. */
             payment_methods: components["schemas"]["MethodChoice"][];
+            /** @description Lifetime of new payment links that do not set one, in minutes. */
             link_expiry_minutes: number;
+            /** @description How much of the amount may be missing, in hundredths of a percent. */
             underpayment_tolerance_bps: number;
-            /** @enum {unknown} */
+            /**
+             * @description What happens with a payment above the amount.
+             * @enum {unknown}
+             */
             overpayment: "credit" | "refund_required";
-            /** @enum {unknown} */
+            /**
+             * @description What happens with money that arrives after the deadline.
+             * @enum {unknown}
+             */
             late_payments: "accept" | "refund_required";
             /** @description Number of days after a link ends during which rails that poll check its address at the normal interval; after that, once a day. Rails that report payments themselves are not affected. */
             late_monitoring_days: number;
@@ -3324,6 +3802,7 @@ export interface components {
             success_url: string | null;
             /** @description Page that customers return to if they do not pay. */
             cancel_url: string | null;
+            /** @description Logo, color and support contact of the hosted pages. */
             branding: components["schemas"]["Branding"];
             /** @description Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of GET /currencies. The sandbox simulates the first network of a currency. */
             confirmations: {
@@ -3340,7 +3819,9 @@ export interface components {
             version: number;
             /** @description When the object last changed. */
             updated_at: string | null;
+            /** @description IDs of the methods that the service has. */
             supported_payment_methods: string[];
+            /** @description Whether webhooks of this environment can be signed. */
             webhook_signing_secret_configured: boolean;
             /**
              * @description Environment that the object belongs to.
@@ -3357,77 +3838,105 @@ export interface components {
              * @enum {unknown}
              */
             outcome: "chargeback" | "chargeback_lost" | "chargeback_won" | "duplicate" | "expire" | "fail" | "late" | "overpay" | "processing" | "succeed" | "underpay";
-            /** @description Decimal string above zero, at most `decimals` digits after the point. */
+            /** @description Amount that the customer pays, for outcomes with another amount. */
             amount?: string;
-            /** @description Why it failed. */
+            /** @description Why the payment fails, for the outcome `fail`. */
             failure_code?: ("canceled_by_customer" | "card_declined" | "double_spend" | "expired_method" | "insufficient_funds") | null;
         };
         /** @description One currency in one period. Totals are available + pending + reserved - debt. */
         SummaryView: {
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Digits after the point of amounts in this currency. */
             decimals: number;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description Start of the period.
+             */
             from: string;
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description End of the period, which is not included.
+             */
             to: string;
+            /** @description Total balance at the start. */
             opening: string;
             /** @description `opening` in minor units, such as cents. */
             opening_minor: number;
+            /** @description Payments before fees. */
             payments_gross: string;
             /** @description `payments_gross` in minor units, such as cents. */
             payments_gross_minor: number;
+            /** @description Fees of payments. */
             payment_fees: string;
             /** @description `payment_fees` in minor units, such as cents. */
             payment_fees_minor: number;
+            /** @description Refunds, less those that came back. */
             refunds: string;
             /** @description `refunds` in minor units, such as cents. */
             refunds_minor: number;
+            /** @description Chargebacks, less those that were won. */
             chargebacks: string;
             /** @description `chargebacks` in minor units, such as cents. */
             chargebacks_minor: number;
+            /** @description Fees of chargebacks. */
             chargeback_fees: string;
             /** @description `chargeback_fees` in minor units, such as cents. */
             chargeback_fees_minor: number;
+            /** @description Withdrawals, less those that came back. */
             withdrawals: string;
             /** @description `withdrawals` in minor units, such as cents. */
             withdrawals_minor: number;
+            /** @description Fees of withdrawals, of the platform and of networks. */
             withdrawal_fees: string;
             /** @description `withdrawal_fees` in minor units, such as cents. */
             withdrawal_fees_minor: number;
+            /** @description What conversions brought. */
             conversions_in: string;
             /** @description `conversions_in` in minor units, such as cents. */
             conversions_in_minor: number;
+            /** @description What conversions cost. */
             conversions_out: string;
             /** @description `conversions_out` in minor units, such as cents. */
             conversions_out_minor: number;
+            /** @description Fees of conversions. */
             conversion_fees: string;
             /** @description `conversion_fees` in minor units, such as cents. */
             conversion_fees_minor: number;
+            /** @description Cost of fulfillments. */
             fulfillments: string;
             /** @description `fulfillments` in minor units, such as cents. */
             fulfillments_minor: number;
+            /** @description Balance payments from merchants to you. */
             balance_payments_in: string;
             /** @description `balance_payments_in` in minor units, such as cents. */
             balance_payments_in_minor: number;
+            /** @description Balance payments from you to applications. */
             balance_payments_out: string;
             /** @description `balance_payments_out` in minor units, such as cents. */
             balance_payments_out_minor: number;
+            /** @description Adjustments by the operator. */
             adjustments: string;
             /** @description `adjustments` in minor units, such as cents. */
             adjustments_minor: number;
+            /** @description Total balance at the end. */
             closing: string;
             /** @description `closing` in minor units, such as cents. */
             closing_minor: number;
+            /** @description Number of entries of each line. */
             counts: {
                 [key: string]: number;
             };
         };
         /** @description The platform's fee: a fixed part and a percentage, within bounds. */
         SystemFee: {
+            /** @description Fixed part of the fee, in minor units. */
             fixed_minor: number;
+            /** @description Share of the amount, in hundredths of a percent. */
             percent_bps: number;
+            /** @description Smallest fee, in minor units. */
             minimum_minor: number;
+            /** @description Largest fee, in minor units; null is unlimited. */
             maximum_minor: number | null;
         };
         /** @description A tax that is included in the amount: its name, as the receipt shows it, and its amount in the link's currency. */
@@ -3439,6 +3948,7 @@ export interface components {
         };
         /** @description A tax that is included in the amount. */
         TaxLineView: {
+            /** @description Name and rate of the tax. */
             name: string;
             /** @description Amount as a decimal string. */
             amount: string;
@@ -3447,28 +3957,43 @@ export interface components {
         };
         /** @description The object of a test event. */
         TestSubject: {
+            /** @description Says that this is a test. */
             message: string;
         };
         /** @description An entry of the timeline. */
         TimelineEntryView: {
-            /** @enum {unknown} */
+            /**
+             * @description State that began.
+             * @enum {unknown}
+             */
             status: "chargeback" | "expired" | "failed" | "partially_refunded" | "pending" | "processing" | "refund_required" | "refunded" | "succeeded";
-            /** Format: date-time */
+            /**
+             * Format: date-time
+             * @description When it happened.
+             */
             at: string;
+            /** @description What happened, in words. */
             detail: string | null;
         };
         /** @description The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds. */
         TokenResponse: {
+            /** @description Opaque bearer token for the Integration API. */
             access_token: string;
-            /** @enum {unknown} */
+            /**
+             * @description Always `Bearer`.
+             * @enum {unknown}
+             */
             token_type: "Bearer";
+            /** @description Remaining lifetime of the access token, in seconds. */
             expires_in: number;
+            /** @description Scopes that were granted, separated by spaces. */
             scope: string;
             /** @description The latest refresh token, for the grant type `refresh_token`. */
             refresh_token?: string;
         };
         /** @description A page of transactions. */
         TransactionList: {
+            /** @description The transactions of this page. */
             transactions: components["schemas"]["TransactionView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3487,9 +4012,15 @@ export interface components {
              * @enum {unknown}
              */
             object: "transaction";
-            /** @enum {unknown} */
+            /**
+             * @description Always `payment`.
+             * @enum {unknown}
+             */
             type: "payment";
-            /** Format: uuid */
+            /**
+             * Format: uuid
+             * @description ID of the payment link.
+             */
             payment_link_id: string;
             /**
              * Format: uuid
@@ -3498,7 +4029,10 @@ export interface components {
             project_id: string;
             /** @description Your own reference, such as an order number. It is returned with the object and in its events. */
             external_id: string | null;
-            /** @enum {unknown} */
+            /**
+             * @description State of the payment.
+             * @enum {unknown}
+             */
             status: "chargeback" | "expired" | "failed" | "partially_refunded" | "pending" | "processing" | "refund_required" | "refunded" | "succeeded";
             /** @description Amount as a decimal string. */
             amount: string;
@@ -3506,42 +4040,61 @@ export interface components {
             amount_minor: number;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Price in the currency of the link, if another one is paid; otherwise null. */
             price: components["schemas"]["PriceView"] | null;
+            /** @description What the customer paid. */
             amount_received: string;
             /** @description `amount_received` in minor units, such as cents. */
             amount_received_minor: number;
+            /** @description Fee of the payment. */
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
+            /** @description What reached the balance: the amount received, less the fee. */
             net: string;
             /** @description `net` in minor units, such as cents. */
             net_minor: number;
+            /** @description What was refunded or is being refunded. */
             amount_refunded: string;
             /** @description `amount_refunded` in minor units, such as cents. */
             amount_refunded_minor: number;
+            /** @description How much more than the amount was paid. */
             overpaid: string;
             /** @description `overpaid` in minor units, such as cents. */
             overpaid_minor: number;
+            /** @description Whether the payment can be refunded now. */
             refundable: boolean;
+            /** @description How much can be refunded now. */
             refundable_amount: string;
             /** @description `refundable_amount` in minor units, such as cents. */
             refundable_amount_minor: number;
+            /** @description Why the payment cannot be refunded; null if it can. */
             refund_unavailable_reason: ("not_refundable_method" | "status" | "window_passed") | null;
+            /** @description Number that the customer chose; null if the link has no quantity. */
             quantity: number | null;
             /** @description ID of a method from the list of methods. */
             method_id: string;
+            /** @description Kind of the payment method. */
             method_type: string;
+            /** @description How the customer paid. */
             payment_details: components["schemas"]["PaymentDetails"];
             /** @description Why it failed. */
             failure_code: string | null;
+            /** @description Why it failed, in words; null if it did not fail. */
             failure_message: string | null;
+            /** @description Why the money that arrived has to be refunded; null if it does not. */
             refund_required_reason: ("after_cancel" | "balance_limit" | "duplicate" | "late" | "position_limit" | "underpaid" | "wrong_asset") | null;
+            /** @description How much has to be refunded. */
             refund_required_amount: string;
             /** @description `refund_required_amount` in minor units, such as cents. */
             refund_required_amount_minor: number;
+            /** @description Whether the money arrived after the deadline. */
             late: boolean;
+            /** @description Latest chargeback; null without one. */
             chargeback: components["schemas"]["ChargebackView"] | null;
+            /** @description Refunds of the payment. */
             refunds: components["schemas"]["RefundView"][];
+            /** @description What happened, oldest first. */
             timeline: components["schemas"]["TimelineEntryView"][];
             /** @description Your own names and values, for example to find the order again. */
             metadata: {
@@ -3564,6 +4117,7 @@ export interface components {
              * @description When the object last changed.
              */
             updated_at: string;
+            /** @description When the payment succeeded; null before. */
             succeeded_at: string | null;
             /** @description Increases with each change of the object. */
             version: number;
@@ -3576,6 +4130,7 @@ export interface components {
             event_types: string[];
             /** @description Whether it is active. */
             enabled: boolean;
+            /** @description Whether a signing secret is active. */
             has_secret: boolean;
             /**
              * @description Environment that the object belongs to.
@@ -3594,6 +4149,7 @@ export interface components {
              * @description When the object last changed.
              */
             updated_at: string;
+            /** @description Signing secret; only in the response that created it. */
             secret?: string;
         };
         /** @description A test event, sent once on request. */
@@ -3603,30 +4159,39 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "webhook.test";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["TestSubject"];
             };
         };
         /** @description A page of batches. */
         WithdrawalBatchList: {
+            /** @description The withdrawal batches of this page. */
             withdrawal_batches: components["schemas"]["WithdrawalBatchView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3645,12 +4210,17 @@ export interface components {
              * @enum {unknown}
              */
             object: "withdrawal_batch";
+            /** @description Your own description of the batch. */
             description: string | null;
+            /** @description Number of withdrawals. */
             item_count: number;
+            /** @description Sums by currency. */
             totals: components["schemas"]["BatchTotal"][];
+            /** @description Number of withdrawals in each status. */
             statuses: {
                 [key: string]: number;
             };
+            /** @description IDs of the withdrawals, in the order of the request. */
             withdrawal_ids: string[];
             /**
              * @description Environment that the object belongs to.
@@ -3672,25 +4242,33 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "withdrawal.completed";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["WithdrawalView"];
             };
         };
@@ -3701,30 +4279,39 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "withdrawal.failed";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["WithdrawalView"];
             };
         };
         /** @description A page of withdrawals. */
         WithdrawalList: {
+            /** @description The withdrawals of this page. */
             withdrawals: components["schemas"]["WithdrawalView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3733,6 +4320,7 @@ export interface components {
         };
         /** @description A page of methods. */
         WithdrawalMethodList: {
+            /** @description The withdrawal methods of this page. */
             withdrawal_methods: components["schemas"]["WithdrawalMethodView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3743,21 +4331,34 @@ export interface components {
         WithdrawalMethodView: {
             /** @description ID of a method from the list of methods. */
             method_id: string;
+            /** @description Name of the method. */
             name: string;
             /** @description Currency code, such as `EUR`. */
             currency: string;
+            /** @description Network or rail of the method. */
             network: string;
+            /** @description Whether this environment can use the method. */
             available: boolean;
+            /** @description Why the method is not available; null if it is. */
             unavailable_reason: ("provider_down" | "provider_not_configured") | ("currency_not_supported" | "disabled_by_operator" | "not_in_environment") | null;
+            /** @description Smallest withdrawal, in minor units. */
             minimum_minor: number;
+            /** @description Largest withdrawal, in minor units; null is unlimited. */
             maximum_minor: number | null;
+            /** @description Most that can be withdrawn in a day, in minor units; null is unlimited. */
             daily_limit_minor: number | null;
+            /** @description Values of `network_fee_mode` that the method accepts. */
             network_fee_modes: ("add" | "deduct")[];
+            /** @description Fees of a withdrawal. */
             fees: components["schemas"]["MethodFees"];
-            /** @enum {unknown} */
+            /**
+             * @description What `receiver` has to be.
+             * @enum {unknown}
+             */
             receiver_type: "bitcoin_address" | "evm_address" | "iban" | "sandbox";
             /** @description Further members, described by the JSON Schema `provider_fields` of the method. */
             provider_fields: Record<string, never>;
+            /** @description Whether operators review withdrawals. */
             manual_review: components["schemas"]["ManualReview"];
             /**
              * @description Environment that the object belongs to.
@@ -3774,25 +4375,33 @@ export interface components {
              * @description ID of the event; the same for every attempt.
              */
             id: string;
-            /** @enum {string} */
+            /**
+             * @description Type of the event.
+             * @enum {string}
+             */
             type: "withdrawal.processing";
             /**
              * Format: date-time
-             * @description When the object was created.
+             * @description When it happened.
              */
             created_at: string;
             /**
-             * @description Environment that the object belongs to.
+             * @description Environment of the object.
              * @enum {string}
              */
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
-            /** @enum {string} */
+            /**
+             * @description Version of the payload.
+             * @enum {string}
+             */
             api_version: "v2";
             /** @description Increases with each event of the same object. */
             sequence: number;
+            /** @description What happened. */
             data: {
+                /** @description The object after the change. */
                 object: components["schemas"]["WithdrawalView"];
             };
         };
@@ -3821,19 +4430,25 @@ export interface components {
              * @enum {unknown}
              */
             network_fee_mode: "add" | "deduct";
+            /** @description Fee of the platform. */
             system_fee: string;
             /** @description `system_fee` in minor units, such as cents. */
             system_fee_minor: number;
+            /** @description Fee of the network. */
             network_fee: string;
             /** @description `network_fee` in minor units, such as cents. */
             network_fee_minor: number;
+            /** @description What leaves the balance. */
             debit: string;
             /** @description `debit` in minor units, such as cents. */
             debit_minor: number;
+            /** @description What arrives. */
             receive: string;
             /** @description `receive` in minor units, such as cents. */
             receive_minor: number;
+            /** @description Whether an operator has to approve the withdrawal. */
             manual_review_required: boolean;
+            /** @description What the network takes now; null where the rail has no prices. */
             network_fee_estimate: components["schemas"]["NetworkFeeEstimate"] | null;
             /**
              * @description Environment that the object belongs to.
@@ -3889,12 +4504,18 @@ export interface components {
             frequency: "daily" | "monthly" | "once" | "weekly";
             /** @description Weekday from Monday as 1, or day of the month; in a shorter month the last one. */
             day: number | null;
+            /** @description Description of its withdrawals. */
             description: string | null;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
-            /** @enum {unknown} */
+            /**
+             * @description Whether the schedule runs.
+             * @enum {unknown}
+             */
             status: "active" | "ended" | "paused";
+            /** @description When it runs next; null if it does not. */
             next_run_at: string | null;
+            /** @description Latest runs, newest first, at most 100. */
             latest_runs: components["schemas"]["ScheduleRunView"][];
             /**
              * @description Environment that the object belongs to.
@@ -3916,6 +4537,7 @@ export interface components {
         };
         /** @description A page of schedules. */
         WithdrawalScheduleList: {
+            /** @description The withdrawal schedules of this page. */
             withdrawal_schedules: components["schemas"]["WithdrawalScheduleView"][];
             /** @description Whether there are more objects after this page. */
             has_more: boolean;
@@ -3958,11 +4580,16 @@ export interface components {
             frequency: "daily" | "monthly" | "once" | "weekly";
             /** @description Weekday from Monday as 1, or day of the month; in a shorter month the last one. */
             day: number | null;
+            /** @description Description of its withdrawals. */
             description: string | null;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
-            /** @enum {unknown} */
+            /**
+             * @description Whether the schedule runs.
+             * @enum {unknown}
+             */
             status: "active" | "ended" | "paused";
+            /** @description When it runs next; null if it does not. */
             next_run_at: string | null;
             /**
              * @description Environment that the object belongs to.
@@ -3991,6 +4618,7 @@ export interface components {
             object: "withdrawal_settings";
             /** @description Whether withdrawals go only to saved recipients. */
             saved_recipients_only: boolean;
+            /** @description From when on withdrawals can go to any recipient; null if that is not planned. */
             turns_off_at: string | null;
             /**
              * @description Environment that the object belongs to.
@@ -4024,7 +4652,10 @@ export interface components {
             method_id: string;
             /** @description Currency code, such as `EUR`. */
             currency: string;
-            /** @enum {unknown} */
+            /**
+             * @description State of the withdrawal.
+             * @enum {unknown}
+             */
             status: "approved" | "canceled" | "completed" | "failed" | "pending_review" | "processing";
             /** @description Amount as a decimal string. */
             amount: string;
@@ -4035,15 +4666,19 @@ export interface components {
              * @enum {unknown}
              */
             network_fee_mode: "add" | "deduct";
+            /** @description Fee of the platform. */
             system_fee: string;
             /** @description `system_fee` in minor units, such as cents. */
             system_fee_minor: number;
+            /** @description Fee of the network. */
             network_fee: string;
             /** @description `network_fee` in minor units, such as cents. */
             network_fee_minor: number;
+            /** @description What leaves the balance. */
             debit: string;
             /** @description `debit` in minor units, such as cents. */
             debit_minor: number;
+            /** @description What arrives. */
             receive: string;
             /** @description `receive` in minor units, such as cents. */
             receive_minor: number;
@@ -4059,16 +4694,23 @@ export interface components {
             batch_id: string | null;
             /** @description Why it failed. */
             failure_code: ("payout_declined" | "receiver_invalid" | "returned" | "review_rejected") | null;
+            /** @description Why it failed, in words; null if it did not fail. */
             failure_message: string | null;
+            /** @description Reference of the provider; null before it gave one. */
             provider_reference: string | null;
+            /** @description Hash of the transfer on the network; null without one. */
             tx_hash: string | null;
+            /** @description Whether operators review the withdrawal, and their decision. */
             review: components["schemas"]["ReviewView"];
+            /** @description Whether it can still be canceled. */
             cancelable: boolean;
+            /** @description When the money should arrive; null if that is not known. */
             estimated_arrival: string | null;
             /** @description URL that receives the events of this object. */
             webhook_url: string | null;
             /** @description Your own reference, such as an order number. It is returned with the object and in its events. */
             external_id: string | null;
+            /** @description Your own note. */
             description: string | null;
             /** @description Your own names and values, for example to find the order again. */
             metadata: {
@@ -4091,6 +4733,7 @@ export interface components {
              * @description When the object last changed.
              */
             updated_at: string;
+            /** @description When the execution began; null before. */
             processing_at: string | null;
             /** @description When the object was completed. */
             completed_at: string | null;
