@@ -37,4 +37,4 @@ def test_a_walk_is_true(walk: str) -> None:
         len(returns),
     )
     assert len(stops) <= 20
-    assert len(returns) <= 3
+    assert len(returns) <= 2

@@ -1,7 +1,6 @@
 """Actions of merchants on withdrawals: quote, request and cancel."""
 
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,44 +10,34 @@ from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.http.services import Services, Work
-from tollhouse.kernel import messages
-from tollhouse.kernel.catalogue.provider_fields import fields_errors
+from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
-from tollhouse.kernel.rails.registry import Rails
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.model import Source
 from tollhouse.platform.database.pool import Tx
-from tollhouse.transfers.gate import gate, recipients_store
-from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer, RecipientNotActive
+from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer
 from tollhouse.transfers.orders import quotes
-from tollhouse.transfers.orders.quotes import Quote, ensure_funds
-from tollhouse.transfers.orders.store import clock_offset, ensure_external_id_unused
+from tollhouse.transfers.orders.quotes import Quote
+from tollhouse.transfers.orders.store import ensure_external_id_unused
 from tollhouse.transfers.withdrawals import changes, store
-from tollhouse.transfers.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
-from tollhouse.transfers.withdrawals.new_withdrawal import (
-    NewWithdrawal,
-    NewWithdrawalQuote,
+from tollhouse.transfers.withdrawals.acceptance import (
+    Payee,
+    account_of,
+    ensure_acceptable,
     ensure_limits,
     ensure_method_available,
-    ensure_receiver,
-    parse,
+    payee_of,
 )
+from tollhouse.transfers.withdrawals.model import CANCELABLE, Withdrawal, WithdrawalTerms
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, NewWithdrawalQuote, parse
 
 QUOTE_VALID_FOR = timedelta(seconds=60)
 TEST_REVIEW_DELAY = timedelta(seconds=2)
 """How long a withdrawal of test mode waits before it is sent."""
-
-
-class Payee(Struct, frozen=True):
-    """Who is paid: as the request says, or as a saved recipient has it."""
-
-    receiver: str
-    provider_fields: dict[str, Any]
-    recipient_id: UUID | None = None
 
 
 class BatchPlace(Struct, frozen=True):
@@ -73,7 +62,7 @@ async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[Wit
     """Quote a complete withdrawal. Raises every error of `request` but `DailyLimitExceeded`."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     payee = await payee_of(work, env, new, method)
-    await _ensure_acceptable(work, env, new, payee, method, terms)
+    await ensure_acceptable(work, env, new, payee, method, terms)
     account = account_of(work.services.rails, method, env, payee.receiver)
     await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     return await _insert_quote(work.tx, env, terms, work.now)
@@ -85,7 +74,7 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
     terms = terms if quoted is None else quoted.terms
     payee = await payee_of(work, env, new, method)
-    await _ensure_acceptable(work, env, new, payee, method, terms)
+    await ensure_acceptable(work, env, new, payee, method, terms)
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
@@ -163,45 +152,6 @@ async def _lock_matching_quote(
         raise ValidationFailed(*differences)
     await quotes.ensure_usable(tx, found, now)
     return found
-
-
-async def payee_of(work: Work, env: MerchantEnv, new: NewWithdrawal, method: WithdrawalMethod) -> Payee:
-    """Return who is to be paid. Raises `NotFound`, `ValidationFailed` and `RecipientNotActive` for a saved recipient."""
-    if new.recipient_id is None:
-        return Payee(new.receiver or "", new.provider_fields)
-    saved = await recipients_store.get(work.tx, env, new.recipient_id)
-    if saved.method_id != method.method_id:
-        raise ValidationFailed(FieldError("method_id", "recipient_mismatch", messages.METHOD_OF_RECIPIENT))
-    if saved.active_at > work.now + await clock_offset(work.tx, env):
-        raise RecipientNotActive(saved.active_at)
-    fields = saved.provider_fields | new.provider_fields
-    if field_errors := list(fields_errors(method.provider_fields, fields)):
-        raise ValidationFailed(*field_errors)
-    return Payee(saved.receiver, fields, saved.id)
-
-
-async def _ensure_acceptable(
-    work: Work, env: MerchantEnv, new: NewWithdrawal, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
-) -> None:
-    """Raises `DuplicateExternalId`, `InsufficientFunds`, and the errors of methods, receivers and amounts."""
-    await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
-    ensure_payable(work.services, env, payee, method, terms)
-    await ensure_funds(work.tx, env, terms.currency, terms.debit_minor)
-
-
-def ensure_payable(
-    services: Services, env: MerchantEnv, payee: Payee, method: WithdrawalMethod, terms: WithdrawalTerms
-) -> None:
-    """Raises the errors of methods, receivers and amounts."""
-    ensure_method_available(method, env.mode, services.rails, services.catalogue)
-    ensure_receiver(method, env.mode, payee.receiver, services.rails)
-    ensure_limits(method, terms)
-
-
-def account_of(rails: Rails, method: WithdrawalMethod, env: MerchantEnv, receiver: str) -> str:
-    """The receiver in the notation of the method's rail."""
-    provider = rails.find(method.rail, env.mode)
-    return receiver if provider is None else provider.account_of(receiver)
 
 
 def _withdrawal(

@@ -23,7 +23,8 @@ from tollhouse.transfers.gate import gate
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum
 from tollhouse.transfers.orders.quotes import ensure_funds
 from tollhouse.transfers.withdrawals import store
-from tollhouse.transfers.withdrawals.actions import BatchPlace, Payee, account_of, create, ensure_payable, payee_of
+from tollhouse.transfers.withdrawals.acceptance import Payee, account_of, ensure_payable, payee_of
+from tollhouse.transfers.withdrawals.actions import BatchPlace, create
 from tollhouse.transfers.withdrawals.model import BatchExists, WithdrawalBatch, WithdrawalTerms
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, field_errors_of, parse
 

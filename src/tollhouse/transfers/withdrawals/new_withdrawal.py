@@ -15,18 +15,13 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.provider_fields import fields_errors
 from tollhouse.kernel.catalogue.withdrawal_methods import FeeMode, WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.money import MINOR_MAX
-from tollhouse.kernel.rails.registry import Rails
 from tollhouse.kernel.text import Text
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import gate
 from tollhouse.transfers.gate.model import WithdrawalMethodUnavailable
-from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees
 from tollhouse.transfers.orders.quotes import destination_errors
-from tollhouse.transfers.withdrawals.model import InvalidReceiver, WithdrawalTerms, terms_of, unavailable_reason
+from tollhouse.transfers.withdrawals.model import WithdrawalTerms, terms_of
 
 OF_THE_TRANSFER = frozenset({"reference"})
 """The provider fields that describe one transfer and not its recipient."""
@@ -83,50 +78,6 @@ def parse(
     if amount_minor is None:
         raise AssertionError("an unreadable amount is a field error")
     return method, terms_of(method, amount_minor, new.network_fee_mode or method.default_fee_mode)
-
-
-def ensure_method_available(method: WithdrawalMethod, mode: Mode, rails: Rails, catalogue: Catalogue) -> None:
-    """Raises `WithdrawalMethodUnavailable` with the reason."""
-    reason = unavailable_reason(method, mode, rails, catalogue)
-    if reason is not None:
-        raise WithdrawalMethodUnavailable(reason)
-
-
-def ensure_receiver(method: WithdrawalMethod, mode: Mode, receiver: str, rails: Rails) -> None:
-    """Validate the receiver by the method's rail. Raises `InvalidReceiver`."""
-    provider = rails.find(method.rail, mode)
-    reason = None if provider is None else provider.receiver_error(receiver)
-    if reason is not None:
-        raise InvalidReceiver(reason)
-
-
-def ensure_limits(method: WithdrawalMethod, terms: WithdrawalTerms) -> None:
-    """Raises `AmountBelowMinimum`, `AmountAboveMaximum` and `AmountBelowFees`."""
-    gate.ensure_amount(method, terms.amount_minor)
-    if terms.receive_minor <= 0:
-        raise AmountBelowFees(terms.debit_minor - terms.receive_minor)
-    if terms.debit_minor > MINOR_MAX:
-        raise AmountAboveMaximum(MINOR_MAX)
-
-
-def list_errors(
-    new: NewWithdrawal, method: WithdrawalMethod, env: MerchantEnv, settings: Settings, rails: Rails, catalogue: Catalogue
-) -> list[FieldError]:
-    """Every error of a withdrawal that a form can show at its fields at once, one for each field."""
-    found = list(field_errors_of(new, env, settings, catalogue))
-    if new.receiver is not None:
-        try:
-            ensure_receiver(method, env.mode, new.receiver, rails)
-        except InvalidReceiver as error:
-            found += error.field_errors
-    amount_minor = minor_of(new.amount, catalogue.currencies[method.currency])
-    fee_mode = new.network_fee_mode or method.default_fee_mode
-    if amount_minor is not None and fee_mode in method.network_fee_modes:
-        try:
-            ensure_limits(method, terms_of(method, amount_minor, fee_mode))
-        except ApiError as error:
-            found.append(FieldError("amount", error.code, error.message))
-    return list({one.field: one for one in reversed(found)}.values())[::-1]
 
 
 def field_errors_of(

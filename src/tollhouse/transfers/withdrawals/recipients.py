@@ -35,6 +35,7 @@ from tollhouse.kernel.text import Translatable, as_text
 from tollhouse.transfers.gate import recipients_store
 from tollhouse.transfers.gate.model import SavedRecipient, WithdrawalMethodUnavailable, WithdrawalSettings
 from tollhouse.transfers.orders.store import clock_offset
+from tollhouse.transfers.withdrawals.acceptance import ensure_receiver
 from tollhouse.transfers.withdrawals.model import (
     RecipientExists,
     TooManyRecipients,
@@ -42,7 +43,7 @@ from tollhouse.transfers.withdrawals.model import (
     mask,
     unavailable_reason,
 )
-from tollhouse.transfers.withdrawals.new_withdrawal import OF_THE_TRANSFER, bic_errors, ensure_receiver
+from tollhouse.transfers.withdrawals.new_withdrawal import OF_THE_TRANSFER, bic_errors
 
 PATH = "/live/withdrawals/recipients"
 MAY_BE_DOWN: frozenset[str | None] = frozenset({None, "provider_down"})

@@ -48,8 +48,9 @@ from tollhouse.transfers.orders.errors import (
     QuoteExpired,
 )
 from tollhouse.transfers.withdrawals import actions, model, store
+from tollhouse.transfers.withdrawals.acceptance import list_errors
 from tollhouse.transfers.withdrawals.model import UnavailableReason, largest_amount
-from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal, list_errors
+from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 from tollhouse.transfers.withdrawals.views import withdrawal_quote_view
 
 OPERATIONS = Operations(PAGES)

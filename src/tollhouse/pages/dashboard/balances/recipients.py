@@ -25,9 +25,9 @@ from tollhouse.transfers.gate.model import SavedRecipient
 from tollhouse.transfers.gate.recipients_store import RecipientsQuery
 from tollhouse.transfers.orders.store import clock_offset
 from tollhouse.transfers.withdrawals import store
+from tollhouse.transfers.withdrawals.acceptance import ensure_limits
 from tollhouse.transfers.withdrawals.model import Withdrawal, WithdrawalTerms, mask, terms_of
 from tollhouse.transfers.withdrawals.new_withdrawal import OF_THE_TRANSFER as TRANSFER_MEMBERS
-from tollhouse.transfers.withdrawals.new_withdrawal import ensure_limits
 from tollhouse.transfers.withdrawals.store import WithdrawalsQuery
 
 
