@@ -938,6 +938,14 @@ BEGIN
         WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
 END
 $$;
+CREATE FUNCTION public.oauth_refresh_retries_end(p_token_hash bytea, p_grant_id uuid, p_now timestamp with time zone, p_horizon interval) RETURNS void
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE oauth_access_tokens SET retryable_until = NULL
+    WHERE token_hash = p_token_hash AND expires_at > p_now AND expires_at <= p_now + p_horizon AND retryable_until IS NOT NULL;
+    DELETE FROM oauth_refresh_retries WHERE grant_id = p_grant_id AND token_hash = p_token_hash;
+END $$;
 CREATE FUNCTION public.operator_actions_require_kind() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -3285,10 +3293,12 @@ CREATE TABLE public.oauth_access_tokens (
     grant_id uuid NOT NULL,
     scope_mask integer NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    retryable_until timestamp with time zone,
     CONSTRAINT oauth_access_tokens_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_access_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
 )
 PARTITION BY RANGE (expires_at);
+COMMENT ON COLUMN public.oauth_access_tokens.retryable_until IS 'the first use until then ends the retries of the refresh that issued the token';
 CREATE TABLE public.oauth_clients (
     id text NOT NULL,
     merchant_id uuid NOT NULL,
@@ -3368,6 +3378,21 @@ CREATE TABLE public.oauth_grants (
     CONSTRAINT oauth_grants_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32))
 )
 WITH (fillfactor='80');
+CREATE TABLE public.oauth_refresh_retries (
+    grant_id uuid NOT NULL,
+    generation integer NOT NULL,
+    request_hash bytea NOT NULL,
+    token_hash bytea NOT NULL,
+    scope_mask integer NOT NULL,
+    encrypted_tokens bytea NOT NULL,
+    token_expires_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT oauth_refresh_retries_check CHECK ((expires_at < token_expires_at)),
+    CONSTRAINT oauth_refresh_retries_request_hash_check CHECK ((octet_length(request_hash) = 32)),
+    CONSTRAINT oauth_refresh_retries_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
+    CONSTRAINT oauth_refresh_retries_token_hash_check CHECK ((octet_length(token_hash) = 32))
+);
+COMMENT ON COLUMN public.oauth_refresh_retries.generation IS 'of the refresh token that was sent';
 CREATE TABLE public.oauth_requests (
     id_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -4535,6 +4560,8 @@ ALTER TABLE ONLY public.oauth_grant_cutoffs
     ADD CONSTRAINT oauth_grant_cutoffs_pkey PRIMARY KEY (client_id, grant_epoch);
 ALTER TABLE ONLY public.oauth_grants
     ADD CONSTRAINT oauth_grants_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.oauth_refresh_retries
+    ADD CONSTRAINT oauth_refresh_retries_pkey PRIMARY KEY (grant_id);
 ALTER TABLE ONLY public.oauth_requests
     ADD CONSTRAINT oauth_requests_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.operator_action_kinds
@@ -4811,6 +4838,7 @@ CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchan
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
+CREATE INDEX oauth_refresh_retries_by_expiry ON public.oauth_refresh_retries USING btree (expires_at);
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
 CREATE INDEX operator_actions_of_application ON public.operator_actions USING btree (client_id, id DESC) WHERE (client_id IS NOT NULL);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);

@@ -189,18 +189,19 @@ class Application:
         }
         return await self.token(**fields)
 
-    async def refresh(self, refresh_token: str, **changes: str) -> Answer:
-        """Refresh."""
-        return await self.token(grant_type="refresh_token", refresh_token=refresh_token, **changes)
+    async def refresh(self, refresh_token: str, *, key: str | None = None, at: str | None = None, **changes: str) -> Answer:
+        """Refresh, with an Idempotency-Key if there is a `key`, and `at` another server."""
+        fields = {"grant_type": "refresh_token", "refresh_token": refresh_token, **changes}
+        return await self.protocol("/api/v2/oauth/token", fields, at=at, **({} if key is None else {"Idempotency_Key": key}))
 
     async def revoke(self, token: str) -> Answer:
         """Revoke."""
         return await self.protocol("/api/v2/oauth/revoke", {"token": token})
 
-    async def protocol(self, path: str, fields: dict[str, str]) -> Answer:
+    async def protocol(self, path: str, fields: dict[str, str], *, at: str | None = None, **headers: str) -> Answer:
         """Post a form without cookies, with the client's credentials in the body unless the fields bring their own."""
         sent = {"client_id": self.client_id} | ({"client_secret": self.client_secret} if self.client_secret else {}) | fields
-        return await post_form(self.owner.service.url + path, sent)
+        return await post_form((at or self.owner.service.url) + path, sent, **headers)
 
     async def connect(self, merchant: Actor, scope: str, granted: str | None = None, **changes: str) -> dict[str, Any]:
         """The whole way: the token response."""

@@ -66,6 +66,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "oauth_clients": "id client_type redirect_uris secret_hash secret_hint",
     "oauth_codes": "code_hash",
     "oauth_grants": "refresh_hash",
+    "oauth_refresh_retries": "request_hash token_hash encrypted_tokens",
     "oauth_requests": "state decision",
     "operator_action_kinds": "action",
     "operator_actions": "action",

@@ -29,6 +29,7 @@ OWNED: Mapping[str, str] = {
     "ledger_transactions": "transactions",
     "oauth_access_tokens": "oauth_grants",
     "oauth_grant_activity": "oauth_grants",
+    "oauth_refresh_retries": "oauth_grants",
     "row_digests": "ledger_transactions",
     "running_totals": "running_series",
     "saved_filters": "users",

@@ -2,7 +2,7 @@
 
 from tests.size import code_sizes, equal_blocks
 
-LINES = 57_900
+LINES = 58_080
 """Lines of code of all packages: lower it whenever there are fewer."""
 LARGEST = {"rails": 0.22}
 OTHERS = 0.18

@@ -35,6 +35,10 @@ def test_documented_limits_match_the_code() -> None:
         "seconds to answer the consent page": f"{limits.AUTHORIZATION_REQUEST_S}",
         "seconds to exchange a code": f"{limits.AUTHORIZATION_CODE_S}",
         "lifetime of an access token in seconds": f"at most {limits.ACCESS_TOKEN_S}",
+        "characters in the `Idempotency-Key` of a refresh": (
+            f"{limits.REFRESH_KEY_CHARS_MIN} to {limits.IDEMPOTENCY_KEY_CHARS_MAX}"
+        ),
+        "seconds in which such a refresh can be repeated, until a new token is used": f"{limits.REFRESH_RETRY_S}",
         "lifetime of a connection in days": f"{limits.GRANT_S // 86_400}",
         "bytes in a request body": f"{limits.BODY_BYTES_MAX:,}",
         "connections per page of the owner's list": f"{limits.CONNECTIONS_PER_PAGE}",

@@ -150,6 +150,8 @@ def _parameters(operation: Operation, usual: ExampleValues) -> list[Json]:
     query = operation.reads if operation.method == "GET" and operation.reads is not None else operation.query
     if query is not None:
         found += query_parameters(query)
+    if operation.headers is not None:
+        found += [parameter | {"in": "header"} for parameter in query_parameters(operation.headers)]
     if operation.idempotency != "no":
         found.append(_idempotency_key(required=operation.idempotency == "required"))
     return found

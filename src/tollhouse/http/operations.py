@@ -105,7 +105,9 @@ class Deprecated(Struct, frozen=True):
 class Operation(Struct, frozen=True):
     """One row of the table. `body` is the handler's parameter type, `accepts` the type that a sent body must fit.
 
-    `full_path` is the path from the root, `name` the surface and that path.
+    `full_path` is the path from the root, `name` the surface and that path. For the API reference: `reads` is the form (of a
+    GET, the query) that the handler reads from `request`, `headers` what it reads of those, `response` what it returns,
+    `formats` media types besides JSON. `body_bytes_max` applies to admitted callers.
     """
 
     surface: Surface
@@ -123,6 +125,7 @@ class Operation(Struct, frozen=True):
     uuids: frozenset[str]
     response: Any
     reads: type[Struct] | None
+    headers: type[Struct] | None
     formats: tuple[str, ...]
     body_bytes_max: int
     deprecated: Deprecated | None
@@ -174,17 +177,14 @@ class Operations(list[Operation]):
         idempotency: Idempotency = "no",
         errors: Sequence[type[ApiError]] = (),
         reads: type[Struct] | None = None,
+        headers: type[Struct] | None = None,
         responses: Any = None,
         formats: Sequence[str] = (),
         body_bytes_max: int = BODY_BYTES_MAX,
         deprecated: Deprecated | None = None,
         recent_authentication: RecentAuthentication = "no",
     ) -> Callable[[H], H]:
-        """Declare the handler below as this operation.
-
-        For the API reference: `reads` is the form (of a GET, the query) that the handler reads from `request`, `responses`
-        the type of its Response, `formats` media types besides JSON. `body_bytes_max` applies to admitted callers.
-        """
+        """Declare the handler below as this operation."""
 
         def declare(handler: H) -> H:
             hints, needs = _hints(handler, path, guard, recent_authentication)
@@ -205,6 +205,7 @@ class Operations(list[Operation]):
                     uuids=frozenset(name for name in _names(path) if hints.get(name) is UUID),
                     response=hints.get("return") if responses is None else responses,
                     reads=reads,
+                    headers=headers,
                     formats=tuple(formats),
                     body_bytes_max=body_bytes_max,
                     deprecated=deprecated,

@@ -272,6 +272,12 @@ class TokensUnknown(OutcomeUnknown):
     message = "The outcome is unknown. Do not send the code or refresh token again. Ask the merchant to connect again."
 
 
+class RefreshUnknown(OutcomeUnknown):
+    """503: as `TokensUnknown`, for a refresh with an Idempotency-Key, which can be repeated."""
+
+    message = "The outcome is unknown. Repeat the request with the same Idempotency-Key within 60 seconds to get it."
+
+
 class UnsupportedGrantType(ApiError):
     """400: neither authorization_code nor refresh_token."""
 

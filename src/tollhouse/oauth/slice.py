@@ -8,8 +8,8 @@ from datetime import timedelta
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
-from tollhouse.kernel.limits import GRANT_S
-from tollhouse.oauth import api, authorize, metadata, requests_store, revoke, token
+from tollhouse.kernel.limits import GRANT_S, REFRESH_RETRY_S
+from tollhouse.oauth import api, authorize, metadata, requests_store, revoke, store, token
 from tollhouse.platform.database import partitions
 from tollhouse.platform.database.cleanup import delete_in_batches
 
@@ -33,6 +33,11 @@ async def delete_codes(services: Services) -> None:
     await delete_in_batches(services.db, requests_store.DELETE_CODES, clock.now() - CODES_RETENTION)
 
 
+async def delete_refresh_retries(services: Services) -> None:
+    """Delete the encrypted tokens of refreshes that cannot be repeated any more."""
+    await delete_in_batches(services.db, store.DELETE_RETRIES, clock.now())
+
+
 async def drop_token_partitions(services: Services) -> None:
     """Drop past partitions of access tokens, six hours each."""
     await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
@@ -48,6 +53,7 @@ SLICE = Slice(
     ),
     jobs=(
         Job(600, delete_requests),
+        Job(REFRESH_RETRY_S, delete_refresh_retries),
         Job(HOURLY_S, delete_codes),
         Job(HOURLY_S, drop_token_partitions),
     ),

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import IssuedToken, RevokedGrant, TokensUnknown
+from tollhouse.oauth.model import IssuedToken, RefreshUnknown, RevokedGrant, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.database.errors import CONNECTION_LOST
 from tollhouse.platform.database.pool import Pool, Row, Tx
@@ -52,8 +52,7 @@ REVOKE_BY_REPLAYED_CODE = """
 """
 # A grant in its last second issues no access token, so that `expires_in` is never 0.
 # $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
-REFRESH = """
-    WITH refreshed AS (
+REFRESHED = """refreshed AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
         FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
@@ -63,10 +62,54 @@ REFRESH = """
           AND g.scope_mask & c.scope_mask & 262144 <> 0
           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
         RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
-    )
+    )"""
+REFRESH = f"""
+    WITH {REFRESHED}
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
     SELECT $8, id, scope_mask, least($9, expires_at) FROM refreshed
     RETURNING scope_mask, expires_at
+"""
+# A request that has waited for the grant's row finds the retry. It expires before the access token that it returns.
+REFRESH_RETRYABLY = f"""
+    WITH {REFRESHED}, token AS (
+        INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, retryable_until)
+        SELECT $8, id, scope_mask, least($9, expires_at), least($11, $9 - interval '1 s', expires_at - interval '1 s')
+        FROM refreshed
+        RETURNING token_hash, grant_id, scope_mask, expires_at, retryable_until
+    ), retry AS (
+        INSERT INTO oauth_refresh_retries AS r
+            (grant_id, generation, request_hash, token_hash, scope_mask, encrypted_tokens, token_expires_at, expires_at)
+        SELECT grant_id, $3, $12, token_hash, scope_mask, $13, expires_at, retryable_until FROM token
+        ON CONFLICT (grant_id) DO UPDATE SET
+            generation = excluded.generation, request_hash = excluded.request_hash, token_hash = excluded.token_hash,
+            scope_mask = excluded.scope_mask, encrypted_tokens = excluded.encrypted_tokens,
+            token_expires_at = excluded.token_expires_at, expires_at = excluded.expires_at
+    )
+    SELECT scope_mask, expires_at FROM token
+"""
+# The conditions are those of a refresh. No use of the new refresh token: it would have raised the generation.
+FIND_RETRY = """
+    SELECT r.encrypted_tokens, r.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, r.token_expires_at AS expires_at
+    FROM oauth_refresh_retries r
+    JOIN oauth_grants g ON g.id = r.grant_id AND g.refresh_generation = r.generation + 1
+    JOIN oauth_clients c ON c.id = g.client_id
+    JOIN merchants o ON o.id = c.merchant_id
+    WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
+      AND c.status = 'enabled' AND c.secret_hash IS NOT DISTINCT FROM $7::bytea
+      AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
+      AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
+      AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
+"""
+# A statement of its own: the next one sees what was committed while this one waited.
+LOCK_GRANT = "SELECT FROM oauth_grants WHERE id = $1 AND client_id = $2 FOR NO KEY UPDATE"
+# A retry that gets no tokens: the application or the grant has changed. True if only the requested scope is at fault.
+IS_SCOPE_OF_RETRY_REFUSED = """
+    SELECT c.status = 'enabled' AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
+           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) <> 0
+    FROM oauth_refresh_retries r
+    JOIN oauth_grants g ON g.id = r.grant_id AND g.refresh_generation = r.generation + 1
+    JOIN oauth_clients c ON c.id = g.client_id
+    WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
 """
 REVOKE_BY_REPLAYED_REFRESH = """
     UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
@@ -96,6 +139,11 @@ REVOKE_BY_REFRESH = """
     WHERE g.id = $2 AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
       AND g.revoked_at IS NULL AND g.expires_at > $3
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
+"""
+DELETE_RETRIES = """
+    DELETE FROM oauth_refresh_retries WHERE grant_id IN (
+        SELECT grant_id FROM oauth_refresh_retries
+        WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 # A replaced refresh token must be recognized until its grant expires, so the key of the first token counts.
@@ -140,6 +188,28 @@ class NewTokens(Struct, frozen=True):
     token_expires_at: datetime
 
 
+class NewRetry(Struct, frozen=True):
+    """Until when the same request gets the new tokens again, by what it is recognized, and the tokens."""
+
+    expires_at: datetime
+    request_hash: bytes
+    encrypted_tokens: bytes
+
+
+class RetryRequest(Struct, frozen=True):
+    """What a request for stored tokens is recognized by, and the scopes that it asks for; None for every granted scope."""
+
+    hash: bytes
+    scopes: Scopes | None
+
+
+class StoredTokens(Struct, frozen=True):
+    """The encrypted tokens of an earlier refresh, with what the access token allows now."""
+
+    encrypted_tokens: bytes
+    issued: IssuedToken
+
+
 async def exchange(
     db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, secret_hash: bytes | None
 ) -> IssuedToken | None:
@@ -163,21 +233,41 @@ async def refresh(
 
     None also for another secret than that of the application.
     """
-    row = await _write(
-        db,
-        REFRESH,
-        token.grant_id,
-        client_id,
-        token.generation,
-        token.hash,
-        now,
-        new.scopes.mask if new.scopes is not None else None,
-        new.refresh_hash,
-        new.token_hash,
-        new.token_expires_at,
-        secret_hash,
-    )
-    return _issued_token(row) if row else None
+    return await _refresh(db, REFRESH, client_id, token, new, now, secret_hash)
+
+
+async def refresh_retryably(
+    db: Pool,
+    client_id: ClientId,
+    token: RefreshToken,
+    new: NewTokens,
+    retry: NewRetry,
+    now: datetime,
+    secret_hash: bytes | None,
+) -> IssuedToken | None:
+    """Replace the current refresh token, and store the new ones for a repeated request. None as for `refresh`."""
+    return await _refresh(db, REFRESH_RETRYABLY, client_id, token, new, now, secret_hash, *msgspec.structs.astuple(retry))
+
+
+async def find_retry(
+    db: Pool, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime, secret_hash: bytes | None
+) -> StoredTokens | None:
+    """What this very request was answered; None if it was not, or if it could not be answered so any more."""
+    row = await db.fetchrow(FIND_RETRY, *_of_retry(client_id, token, request, now), secret_hash)
+    return StoredTokens(row["encrypted_tokens"], _issued_token(row)) if row else None
+
+
+async def lock_grant(tx: Tx, client_id: ClientId, grant_id: GrantId) -> None:
+    """Wait for refreshes of the grant, and let none begin before the end of the transaction."""
+    await tx.fetchrow(LOCK_GRANT, grant_id, client_id)
+
+
+async def is_scope_of_retry_refused(
+    tx: Tx, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime
+) -> bool | None:
+    """Of a retry that gets no tokens: whether only its scope is at fault. None: the request is no retry."""
+    refused: bool | None = await tx.fetchval(IS_SCOPE_OF_RETRY_REFUSED, *_of_retry(client_id, token, request, now))
+    return refused
 
 
 async def revoke_by_replayed_refresh_token(
@@ -202,12 +292,46 @@ async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
 
 
+async def _refresh(
+    db: Pool,
+    sql: str,
+    client_id: ClientId,
+    token: RefreshToken,
+    new: NewTokens,
+    now: datetime,
+    secret_hash: bytes | None,
+    *retry: object,
+) -> IssuedToken | None:
+    row = await _write(
+        db,
+        sql,
+        token.grant_id,
+        client_id,
+        token.generation,
+        token.hash,
+        now,
+        new.scopes.mask if new.scopes is not None else None,
+        new.refresh_hash,
+        new.token_hash,
+        new.token_expires_at,
+        secret_hash,
+        *retry,
+    )
+    return _issued_token(row) if row else None
+
+
+def _of_retry(client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime) -> tuple[object, ...]:
+    scope_mask = None if request.scopes is None else request.scopes.mask
+    return token.grant_id, client_id, token.generation, request.hash, now, scope_mask
+
+
 async def _write(db: Pool, sql: str, *args: object) -> Row | None:
-    """The row of a statement that commits itself. Raises `TokensUnknown` if the connection is lost before its answer."""
+    """The row of a statement that commits itself. Raises `OutcomeUnknown` if the connection is lost before its answer."""
     try:
         return await db.fetchrow(sql, *args)
     except CONNECTION_LOST as error:
-        raise TokensUnknown(detail=f"statement: {type(error).__name__}") from error
+        unknown = RefreshUnknown if sql == REFRESH_RETRYABLY else TokensUnknown
+        raise unknown(detail=f"statement: {type(error).__name__}") from error
 
 
 def _revoked_grant(row: Row | None) -> RevokedGrant | None:

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 from datetime import datetime
 from typing import Annotated, Literal
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import client as client_guard
@@ -22,8 +22,9 @@ from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
+from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, REFRESH_KEY_CHARS_MIN, REFRESH_RETRY_S
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, connections, refresh_tokens, store
+from tollhouse.oauth import client_auth, connections, refresh_retries, refresh_tokens, store
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.model import (
     InvalidClient,
@@ -36,8 +37,9 @@ from tollhouse.oauth.model import (
     UnsupportedGrantType,
     VerifiedClient,
 )
+from tollhouse.oauth.refresh_retries import Retries, TokenPair
 from tollhouse.oauth.refresh_tokens import RefreshToken
-from tollhouse.oauth.store import CodeBinding, NewGrant, NewTokens
+from tollhouse.oauth.store import CodeBinding, NewGrant, NewRetry, NewTokens, RetryRequest
 from tollhouse.platform.database.pool import Tx
 
 OPERATIONS = Operations(PROTOCOL)
@@ -72,12 +74,23 @@ class TokenForm(Struct, frozen=True):
     client_secret: str | UnsetType = UNSET
 
 
+class TokenHeaders(Struct, frozen=True):
+    """The headers that count besides `Authorization`."""
+
+    idempotency_key: (
+        Annotated[str, Meta(min_length=REFRESH_KEY_CHARS_MIN, max_length=IDEMPOTENCY_KEY_CHARS_MAX, pattern="^[!-~]+$")]
+        | UnsetType
+    ) = field(name="Idempotency-Key", default=UNSET)
+    """With a refresh: the identical request gets the same tokens again, until one of them is used, at most for 60 s."""
+
+
 @OPERATIONS.add(
     "POST",
     "/api/v2/oauth/token",
     guard=client_guard,
     errors=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
     reads=TokenForm,
+    headers=TokenHeaders,
     responses=TokenResponse,
 )
 async def issue(request: Request) -> Response | ApiError:
@@ -169,21 +182,49 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     token = refresh_tokens.parse(keys, encoded)
     if token is None:
         raise InvalidGrant(detail="not a refresh token")
-    access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
+    key = refresh_retries.sent_key(request)
+    retries = None if key is None else Retries(sent.client_id, encoded, requested, key)
     stays_offline = requested is None or scopes.OFFLINE.within(requested)
-    next_token = refresh_tokens.mint(keys, token.grant_id, token.generation + 1) if stays_offline else None
+    pair = TokenPair(
+        tokens.mint(tokens.ACCESS_TOKEN_PREFIX),
+        refresh_tokens.mint(keys, token.grant_id, token.generation + 1) if stays_offline else None,
+    )
     new = NewTokens(
         requested,
-        tokens.digest(next_token) if next_token else None,
-        tokens.digest(access_token),
+        tokens.digest(pair.refresh_token) if pair.refresh_token else None,
+        tokens.digest(pair.access_token),
         now + clock.seconds(request.services.settings.access_token_ttl),
     )
 
     async def refresh() -> TokenResponse | None:
         issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.secret_hash)
-        return None if issued is None else _response(issued, now, access_token, next_token)
+        return None if issued is None else _response(issued, now, *pair)
 
-    return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token))
+    if retries is None:
+        return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token))
+    asked = RetryRequest(retries.request_hash, requested)
+    retry = NewRetry(now + clock.seconds(REFRESH_RETRY_S), retries.request_hash, retries.encrypt(pair))
+
+    async def refresh_or_repeat() -> TokenResponse | None:
+        db, secret_hash = request.services.db, sent.secret_hash
+        issued = await store.refresh_retryably(db, sent.client_id, token, new, retry, now, secret_hash)
+        if issued is not None:
+            return _response(issued, now, *pair)
+        stored = await store.find_retry(db, sent.client_id, token, asked, now, secret_hash)
+        return None if stored is None else _response(stored.issued, now, *retries.open(stored.encrypted_tokens))
+
+    return TokenAttempt(refresh_or_repeat, lambda tx, client: _refuse_retry(tx, request, client, token, asked))
+
+
+async def _refuse_retry(
+    tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken, asked: RetryRequest
+) -> ApiError:
+    """The error of a refresh with a key. One that may be repeated ends nothing, whatever else has changed."""
+    await store.lock_grant(tx, client.client_id, token.grant_id)
+    scope_refused = await store.is_scope_of_retry_refused(tx, client.client_id, token, asked, request.now)
+    if scope_refused is None:
+        return await _refuse_refresh(tx, request, client, token)
+    return _ungranted_scope() if scope_refused else InvalidGrant(detail="the grant of a repeated refresh has changed")
 
 
 async def _refuse_refresh(tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken) -> ApiError:
@@ -196,8 +237,12 @@ async def _refuse_refresh(tx: Tx, request: Request, client: VerifiedClient, toke
             detail="refresh token replayed, grant revoked",
         )
     if await store.is_current_refresh_token(tx, client.client_id, token, request.now):
-        return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
+        return _ungranted_scope()
     return InvalidGrant(detail="refresh token not current")
+
+
+def _ungranted_scope() -> InvalidScope:
+    return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
 
 
 async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:

@@ -82,6 +82,28 @@ class KeyRing:
         return any(hmac.compare_digest(_mac(key, message)[: len(mac)], mac) for key in self._mac_keys)
 
 
+class SecretCipher:
+    """Encrypts under a key derived from a secret that must be presented again to decrypt: no key of the ring opens it.
+
+    `purpose` separates the uses of a secret. The secret has at least 128 random bits.
+    """
+
+    def __init__(self, secret: bytes, purpose: bytes) -> None:
+        self._cipher = AESGCM(_derive(secret, purpose))
+
+    def encrypt(self, plain: bytes, bound_to: bytes) -> bytes:
+        """The nonce and the ciphertext."""
+        nonce = secrets.token_bytes(NONCE_BYTES)
+        return nonce + self._cipher.encrypt(nonce, plain, bound_to)
+
+    def open(self, encrypted: bytes, bound_to: bytes) -> bytes:
+        """Decrypt what was encrypted under this secret for `bound_to`. Raises `DecryptionError`."""
+        try:
+            return self._cipher.decrypt(encrypted[:NONCE_BYTES], encrypted[NONCE_BYTES:], bound_to)
+        except (InvalidTag, ValueError):
+            raise DecryptionError("the secret does not open this value") from None
+
+
 def is_signature(public_key: bytes, signature: bytes, message: bytes) -> bool:
     """Whether the holder of the private key of `public_key` signed this message."""
     try:

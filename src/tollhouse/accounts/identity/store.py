@@ -19,7 +19,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 # planned: otherwise the plan for these values always looks cheaper than the generic one, and each check is planned again.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
-           c.client_type, m.business_name, m.suspended_at, a.last_used_at,
+           c.client_type, m.business_name, m.suspended_at, a.last_used_at, t.retryable_until > $2 AS is_retryable,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
@@ -40,6 +40,8 @@ API_KEY = """
 """
 BEARERS = for_many(BEARER, "bytea")
 API_KEYS = for_many(API_KEY, "bytea")
+# The first use of a token that a retry-safe refresh issued: it has arrived, so the refresh is not repeated any more.
+END_RETRIES = "SELECT oauth_refresh_retries_end($1, $2, $3, $4)"
 # The WHERE clause makes parallel requests safe; `use_is_stale` keeps the row lock off the hot path.
 RECORD_GRANT_USE = """
     INSERT INTO oauth_grant_activity AS a (grant_id, last_used_at) VALUES ($1, $2)
@@ -104,10 +106,15 @@ DELETE_OLD_FAILURES = """
 
 
 async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
-    """The caller of an access token, and the error if it is suspended; None if the token is not valid."""
+    """The caller of an access token, and the error if it is suspended; None if the token is not valid.
+
+    The first use ends the retries of a retry-safe refresh, before the request has any effect.
+    """
     row = await db.fetchrow_in_batch(BEARERS, (token_hash,), now, HORIZON)
     if row is None:
         return None
+    if row["is_retryable"]:
+        await db.execute(END_RETRIES, token_hash, row["grant_id"], now, HORIZON)
     caller = Caller(
         MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
         row["business_name"],

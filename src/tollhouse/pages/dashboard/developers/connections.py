@@ -123,7 +123,7 @@ REVOKED_REASONS = {
     "disconnected_by_merchant": "You disconnected this application.",
     "disconnected_by_owner": "The owner of the application disconnected your account.",
     "password_reset": "Disconnected for security: your password was reset before your email address was verified.",
-    "refresh_token_replayed": "Disconnected for security: a replaced refresh token was used again. It may have been stolen.",
+    "refresh_token_replayed": "Disconnected for security: a refresh token was used more than once. It may have been stolen.",
     "revoked_by_application": "The application ended the connection itself.",
     "scopes_removed": "The owner of the application removed all permissions that you had granted.",
     "secret_rotated": "The owner of the application rotated its client secret and disconnected all merchants.",
