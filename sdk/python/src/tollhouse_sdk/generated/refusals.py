@@ -1,0 +1,441 @@
+"""A class for each error code of the API. Made by `just records` from the API reference."""
+
+from tollhouse_sdk.errors import ApiError
+
+
+class AccountSuspended(ApiError):
+    """The error code `account_suspended`."""
+
+    code = "account_suspended"
+
+
+class AmountAboveMaximum(ApiError):
+    """The error code `amount_above_maximum`."""
+
+    code = "amount_above_maximum"
+
+
+class AmountBelowFees(ApiError):
+    """The error code `amount_below_fees`."""
+
+    code = "amount_below_fees"
+
+
+class AmountBelowMinimum(ApiError):
+    """The error code `amount_below_minimum`."""
+
+    code = "amount_below_minimum"
+
+
+class ApplicationChanged(ApiError):
+    """The error code `application_changed`."""
+
+    code = "application_changed"
+
+
+class ApplicationRequired(ApiError):
+    """The error code `application_required`."""
+
+    code = "application_required"
+
+
+class ApplicationRevoked(ApiError):
+    """The error code `application_revoked`."""
+
+    code = "application_revoked"
+
+
+class ApplicationSuspended(ApiError):
+    """The error code `application_suspended`."""
+
+    code = "application_suspended"
+
+
+class AuthenticationRequired(ApiError):
+    """The error code `authentication_required`."""
+
+    code = "authentication_required"
+
+
+class BalanceLimitExceeded(ApiError):
+    """The error code `balance_limit_exceeded`."""
+
+    code = "balance_limit_exceeded"
+
+
+class ConfidentialClientRequired(ApiError):
+    """The error code `confidential_client_required`."""
+
+    code = "confidential_client_required"
+
+
+class ConversionRuleChanged(ApiError):
+    """The error code `conversion_rule_changed`."""
+
+    code = "conversion_rule_changed"
+
+
+class ConversionRuleConflict(ApiError):
+    """The error code `conversion_rule_conflict`."""
+
+    code = "conversion_rule_conflict"
+
+
+class CrossOriginForbidden(ApiError):
+    """The error code `cross_origin_forbidden`."""
+
+    code = "cross_origin_forbidden"
+
+
+class CurrencyNotSupported(ApiError):
+    """The error code `currency_not_supported`."""
+
+    code = "currency_not_supported"
+
+
+class DailyLimitExceeded(ApiError):
+    """The error code `daily_limit_exceeded`."""
+
+    code = "daily_limit_exceeded"
+
+
+class DeprecatedWebhookRemoved(ApiError):
+    """The error code `deprecated_webhook_removed`."""
+
+    code = "deprecated_webhook_removed"
+
+
+class DuplicateExternalId(ApiError):
+    """The error code `duplicate_external_id`."""
+
+    code = "duplicate_external_id"
+
+
+class EmailTaken(ApiError):
+    """The error code `email_taken`."""
+
+    code = "email_taken"
+
+
+class EmailUnverified(ApiError):
+    """The error code `email_unverified`."""
+
+    code = "email_unverified"
+
+
+class IdempotencyInProgress(ApiError):
+    """The error code `idempotency_in_progress`."""
+
+    code = "idempotency_in_progress"
+
+
+class IdempotencyKeyInvalid(ApiError):
+    """The error code `idempotency_key_invalid`."""
+
+    code = "idempotency_key_invalid"
+
+
+class IdempotencyKeyRequired(ApiError):
+    """The error code `idempotency_key_required`."""
+
+    code = "idempotency_key_required"
+
+
+class IdempotencyKeyReused(ApiError):
+    """The error code `idempotency_key_reused`."""
+
+    code = "idempotency_key_reused"
+
+
+class InsufficientFunds(ApiError):
+    """The error code `insufficient_funds`."""
+
+    code = "insufficient_funds"
+
+
+class InvalidApiKey(ApiError):
+    """The error code `invalid_api_key`."""
+
+    code = "invalid_api_key"
+
+
+class InvalidClient(ApiError):
+    """The error code `invalid_client`."""
+
+    code = "invalid_client"
+
+
+class InvalidCode(ApiError):
+    """The error code `invalid_code`."""
+
+    code = "invalid_code"
+
+
+class InvalidCredentials(ApiError):
+    """The error code `invalid_credentials`."""
+
+    code = "invalid_credentials"
+
+
+class InvalidGrant(ApiError):
+    """The error code `invalid_grant`."""
+
+    code = "invalid_grant"
+
+
+class InvalidProject(ApiError):
+    """The error code `invalid_project`."""
+
+    code = "invalid_project"
+
+
+class InvalidReceiver(ApiError):
+    """The error code `invalid_receiver`."""
+
+    code = "invalid_receiver"
+
+
+class InvalidRequest(ApiError):
+    """The error code `invalid_request`."""
+
+    code = "invalid_request"
+
+
+class InvalidScope(ApiError):
+    """The error code `invalid_scope`."""
+
+    code = "invalid_scope"
+
+
+class InvalidState(ApiError):
+    """The error code `invalid_state`."""
+
+    code = "invalid_state"
+
+
+class InvalidToken(ApiError):
+    """The error code `invalid_token`."""
+
+    code = "invalid_token"
+
+
+class MethodUnavailable(ApiError):
+    """The error code `method_unavailable`."""
+
+    code = "method_unavailable"
+
+
+class MissingScope(ApiError):
+    """The error code `missing_scope`."""
+
+    code = "missing_scope"
+
+
+class NotFound(ApiError):
+    """The error code `not_found`."""
+
+    code = "not_found"
+
+
+class PageTooDeep(ApiError):
+    """The error code `page_too_deep`."""
+
+    code = "page_too_deep"
+
+
+class PairUnavailable(ApiError):
+    """The error code `pair_unavailable`."""
+
+    code = "pair_unavailable"
+
+
+class PayerSuspended(ApiError):
+    """The error code `payer_suspended`."""
+
+    code = "payer_suspended"
+
+
+class PayloadTooLarge(ApiError):
+    """The error code `payload_too_large`."""
+
+    code = "payload_too_large"
+
+
+class PaymentChargedBack(ApiError):
+    """The error code `payment_charged_back`."""
+
+    code = "payment_charged_back"
+
+
+class PriceChanged(ApiError):
+    """The error code `price_changed`."""
+
+    code = "price_changed"
+
+
+class ProductUnavailable(ApiError):
+    """The error code `product_unavailable`."""
+
+    code = "product_unavailable"
+
+
+class QuoteAlreadyUsed(ApiError):
+    """The error code `quote_already_used`."""
+
+    code = "quote_already_used"
+
+
+class QuoteExpired(ApiError):
+    """The error code `quote_expired`."""
+
+    code = "quote_expired"
+
+
+class RateLimited(ApiError):
+    """The error code `rate_limited`."""
+
+    code = "rate_limited"
+
+
+class ReceiverRequired(ApiError):
+    """The error code `receiver_required`."""
+
+    code = "receiver_required"
+
+
+class RecentAuthenticationRequired(ApiError):
+    """The error code `recent_authentication_required`."""
+
+    code = "recent_authentication_required"
+
+
+class RecipientExists(ApiError):
+    """The error code `recipient_exists`."""
+
+    code = "recipient_exists"
+
+
+class RecipientNotActive(ApiError):
+    """The error code `recipient_not_active`."""
+
+    code = "recipient_not_active"
+
+
+class RecipientNotSaved(ApiError):
+    """The error code `recipient_not_saved`."""
+
+    code = "recipient_not_saved"
+
+
+class RefundAmountExceedsRemaining(ApiError):
+    """The error code `refund_amount_exceeds_remaining`."""
+
+    code = "refund_amount_exceeds_remaining"
+
+
+class RefundLimitReached(ApiError):
+    """The error code `refund_limit_reached`."""
+
+    code = "refund_limit_reached"
+
+
+class RefundNotAllowed(ApiError):
+    """The error code `refund_not_allowed`."""
+
+    code = "refund_not_allowed"
+
+
+class SecondFactorChanged(ApiError):
+    """The error code `second_factor_changed`."""
+
+    code = "second_factor_changed"
+
+
+class SecondFactorRequired(ApiError):
+    """The error code `second_factor_required`."""
+
+    code = "second_factor_required"
+
+
+class SelfPaymentNotAllowed(ApiError):
+    """The error code `self_payment_not_allowed`."""
+
+    code = "self_payment_not_allowed"
+
+
+class ServerError(ApiError):
+    """The error code `server_error`."""
+
+    code = "server_error"
+
+
+class SettingsChanged(ApiError):
+    """The error code `settings_changed`."""
+
+    code = "settings_changed"
+
+
+class SignupClosed(ApiError):
+    """The error code `signup_closed`."""
+
+    code = "signup_closed"
+
+
+class TemporarilyUnavailable(ApiError):
+    """The error code `temporarily_unavailable`."""
+
+    code = "temporarily_unavailable"
+
+
+class TestModeOnly(ApiError):
+    """The error code `test_mode_only`."""
+
+    code = "test_mode_only"
+
+
+class TooManyRecipients(ApiError):
+    """The error code `too_many_recipients`."""
+
+    code = "too_many_recipients"
+
+
+class TooManySchedules(ApiError):
+    """The error code `too_many_schedules`."""
+
+    code = "too_many_schedules"
+
+
+class UnsupportedGrantType(ApiError):
+    """The error code `unsupported_grant_type`."""
+
+    code = "unsupported_grant_type"
+
+
+class UnsupportedMediaType(ApiError):
+    """The error code `unsupported_media_type`."""
+
+    code = "unsupported_media_type"
+
+
+class ValidationFailed(ApiError):
+    """The error code `validation_failed`."""
+
+    code = "validation_failed"
+
+
+class WebhookDeliveryDisabled(ApiError):
+    """The error code `webhook_delivery_disabled`."""
+
+    code = "webhook_delivery_disabled"
+
+
+class WebhookDestinationMissing(ApiError):
+    """The error code `webhook_destination_missing`."""
+
+    code = "webhook_destination_missing"
+
+
+class WebhookSecretMissing(ApiError):
+    """The error code `webhook_secret_missing`."""
+
+    code = "webhook_secret_missing"
