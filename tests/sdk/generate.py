@@ -9,6 +9,7 @@ import subprocess
 import sys
 import tempfile
 from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any, cast
 
@@ -59,6 +60,7 @@ SEND = """\
 Json = dict[str, Any]
 
 
+@cache
 def modules() -> dict[str, str]:
     """The text of each generated module by its file name."""
     document: Json = msgspec.json.decode(reference.encoded(config.load({})))
