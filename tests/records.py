@@ -12,6 +12,7 @@ import asyncpg
 
 from tests import layers_picture, money_table, placement, tables
 from tests.running import make_template, migrated_database
+from tests.sdk import generate_python
 from tests.sdk_typescript import generate
 from tollhouse.instance import main
 from tollhouse.instance.api import OPERATIONS
@@ -118,6 +119,7 @@ def write() -> None:
     money_table.PAGE.write_text(money_table.page())
     layers_picture.PICTURE.write_text(layers_picture.draw())
     layers_picture.ARCHITECTURE.write_text(layers_picture.architecture())
+    generate_python.write()
     with tempfile.TemporaryDirectory() as folder:
         server = embedded.start(Path(folder))
         try:

@@ -9,6 +9,10 @@ from tollhouse_sdk import AsyncTollhouse, Retries, Tollhouse
 QUICK = Retries(attempts=5, first_pause_s=0.01, pause_max_s=30)
 
 
+OPEN: list["Driven"] = []
+"""Clients that a test has opened, closed at its end."""
+
+
 class Driven:
     """A client whose methods are called by name; `called` has the names of all that were."""
 
@@ -46,4 +50,9 @@ async def everything(items: Iterator[Any] | AsyncIterator[Any]) -> list[Any]:
 
 def driven(kind: type[Tollhouse | AsyncTollhouse], url: str, auth: Any, **more: Any) -> Driven:
     """A client of this kind that repeats quickly."""
-    return Driven(kind(url, auth, **({"retries": QUICK} | more)))
+    OPEN.append(Driven(kind(url, auth, **_with_retries(more))))
+    return OPEN[-1]
+
+
+def _with_retries(more: dict[str, Any]) -> dict[str, Any]:
+    return {"retries": QUICK, **more}

@@ -10,10 +10,10 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.sdk import generate
+from tests.sdk import generate_python
 from tollhouse.instance.api import reference
 from tollhouse.platform.settings import config
-from tollhouse_sdk import AsyncTollhouse, Tollhouse, models, refusals
+from tollhouse_sdk import AsyncTollhouse, Tollhouse, error_types, models
 from tollhouse_sdk.errors import ApiError
 
 SDK = Path(__file__).parent.parent.parent / "sdk" / "python"
@@ -27,13 +27,13 @@ def operations() -> dict[str, dict[str, Any]]:
         shown["operationId"]: shown
         for path, methods in document["paths"].items()
         for shown in methods.values()
-        if path.startswith(generate.ROOT)
+        if path.startswith(generate_python.ROOT)
     }
 
 
-@pytest.mark.parametrize("name", sorted(generate.modules()))
+@pytest.mark.parametrize("name", sorted(generate_python.modules()))
 def test_what_is_committed_is_what_the_reference_says(name: str) -> None:
-    assert (generate.GENERATED / name).read_text() == generate.modules()[name], "run `just records`"
+    assert (generate_python.GENERATED / name).read_text() == generate_python.modules()[name], "run `just records`"
 
 
 @pytest.mark.parametrize("client", [Tollhouse, AsyncTollhouse])
@@ -54,7 +54,7 @@ def test_every_parameter_of_an_operation_has_a_name(client: type) -> None:
 
 def test_every_error_code_is_a_class_and_every_event_a_type() -> None:
     document = msgspec.json.decode(reference.encoded(config.load({})))
-    codes = {kind.code for kind in vars(refusals).values() if isinstance(kind, type) and issubclass(kind, ApiError)}
+    codes = {kind.code for kind in vars(error_types).values() if isinstance(kind, type) and issubclass(kind, ApiError)}
     for name, schema in document["components"]["schemas"].items():
         if name.endswith("Refusal"):
             assert set(schema["allOf"][1]["properties"]["error"]["enum"]) <= codes

@@ -38,8 +38,6 @@ async def everything_works(kind: Any, alice: Actor, bob: Actor) -> None:
     auth = OAuth(till.client_id, till.client_secret, tokens=MemoryTokens(grant))
     app = driven(kind, alice.service.url, auth)
     await balance_payments(app)
-    await shop.close()
-    await app.close()
     assert set(operations()) - shop.called - app.called == set()
 
 
@@ -176,7 +174,7 @@ async def fulfillments(shop: Driven) -> None:
 
 async def balance_payments(app: Driven) -> None:
     """Payments to the owner of an application, which makes them."""
-    penny = {"amount": "0.02", "currency": "EUR"}
+    penny = {"amount": "0.02", "currency": "EUR", "capture": False}
     first, second = [await app.call("make_balance_payment", **penny) for _ in range(2)]
     assert (await app.call("capture_balance_payment", first["id"], amount="0.01"))["status"] == "captured"
     assert (await app.call("refund_balance_payment", first["id"]))["id"] == first["id"]

@@ -16,7 +16,7 @@ from tollhouse_sdk.errors import (
     TollhouseError,
 )
 from tollhouse_sdk.feed import AsyncFeed, Feed, FeedEvent, FeedPage, Reading
-from tollhouse_sdk.generated import models, refusals
+from tollhouse_sdk.generated import error_types, models
 from tollhouse_sdk.intents import FileIntents, Intent, IntentStore, SqlIntents
 from tollhouse_sdk.retries import Retries
 from tollhouse_sdk.sql import Database
@@ -63,7 +63,7 @@ __all__ = [
     "TokenStorage",
     "Tollhouse",
     "TollhouseError",
+    "error_types",
     "models",
-    "refusals",
     "verify",
 ]

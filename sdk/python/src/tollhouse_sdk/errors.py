@@ -80,11 +80,11 @@ class EventsExpired(ApiError):
 
 def error_of(answer: Answer) -> ApiError:
     """The exception for a response that is no success."""
-    from tollhouse_sdk.generated import refusals  # noqa: PLC0415 - they are subclasses of what this module defines
+    from tollhouse_sdk.generated import error_types  # noqa: PLC0415 - they are subclasses of what this module defines
 
     body = _object(answer.content)
     kinds: dict[str, type[ApiError]] = {kind.code: kind for kind in ApiError.__subclasses__()}
-    assert refusals  # noqa: S101 - it is imported so that its classes are there
+    assert error_types  # noqa: S101 - it is imported so that its classes are there
     return kinds.get(str(body.get("error")), ApiError)(answer, body)
 
 

@@ -114,23 +114,24 @@ class Simulation(TypedDict):
     outcome: Literal['chargeback', 'chargeback_lost', 'chargeback_won', 'duplicate', 'expire', 'fail', 'late', 'overpay', 'processing', 'succeed', 'underpay']
     """What the customer and the bank do. See [Test mode](/docs/test-mode.md)."""
     amount: NotRequired[str]
-    """Decimal string above zero, at most `decimals` digits after the point."""
+    """Amount that the customer pays, for outcomes with another amount."""
     failure_code: NotRequired[Literal['canceled_by_customer', 'card_declined', 'double_spend', 'expired_method', 'insufficient_funds'] | None]
-    """Why it failed."""
+    """Why the payment fails, for the outcome `fail`."""
 
 
 class LinkSimulation(TypedDict):
     """The payment to simulate. `quantity` and `customer_amount` are what the customer of such a link chooses."""
 
     outcome: Literal['chargeback', 'chargeback_lost', 'chargeback_won', 'duplicate', 'expire', 'fail', 'late', 'overpay', 'processing', 'succeed', 'underpay']
+    """What the customer and the bank do. See [Test mode](/docs/test-mode.md)."""
     amount: NotRequired[str]
-    """Decimal string above zero, at most `decimals` digits after the point."""
+    """Amount that the customer pays, for outcomes with another amount."""
     failure_code: NotRequired[Literal['canceled_by_customer', 'card_declined', 'double_spend', 'expired_method', 'insufficient_funds'] | None]
-    """Why it failed."""
+    """Why the payment fails, for the outcome `fail`."""
     quantity: NotRequired[int | None]
     """How many the customer chooses, if the link has a `quantity`."""
     customer_amount: NotRequired[str]
-    """Decimal string above zero, at most `decimals` digits after the point."""
+    """Amount that the customer chooses, if the link has a `customer_amount`."""
 
 
 class RefundSimulation(TypedDict):
@@ -364,7 +365,7 @@ class NewConversionRule(TypedDict):
     trigger: Literal['on_payment', 'on_threshold']
     """`on_payment` converts a share of each payment, `on_threshold` a share of the balance when it reaches `threshold`."""
     threshold: NotRequired[str]
-    """Decimal string above zero, at most `decimals` digits after the point."""
+    """Balance from which the rule `on_threshold` converts."""
     percent: NotRequired[int]
     """Share to convert, in percent."""
     enabled: NotRequired[bool]
@@ -383,7 +384,7 @@ class ConversionRuleUpdate(TypedDict):
     trigger: Literal['on_payment', 'on_threshold']
     """`on_payment` converts a share of each payment, `on_threshold` a share of the balance when it reaches `threshold`."""
     threshold: NotRequired[str]
-    """Decimal string above zero, at most `decimals` digits after the point."""
+    """Balance from which the rule `on_threshold` converts."""
     percent: NotRequired[int]
     """Share to convert, in percent."""
     enabled: NotRequired[bool]
@@ -436,6 +437,7 @@ class AccountView(TypedDict):
     """The account in the integration API. The last two members are set for applications only."""
 
     merchant_id: str
+    """ID of the merchant."""
     business_name: str
     """Name of the merchant, as customers see it."""
     mode: Literal['live', 'test']
@@ -443,18 +445,22 @@ class AccountView(TypedDict):
     livemode: bool
     """Whether the object is in the live environment."""
     api_key_id: str | None
+    """ID of the API key that sent the request; null for an access token."""
     scopes: list[str]
     """Scopes of the credential."""
     active: bool
+    """Whether the account can be used; a suspended one cannot."""
     oauth_client_id: NotRequired[str | None]
     """ID of the application. Null for API keys and the dashboard."""
     oauth_grant_id: NotRequired[str | None]
+    """ID of the connection; present for access tokens only."""
 
 
 class TaxLineView(TypedDict):
     """A tax that is included in the amount."""
 
     name: str
+    """Name and rate of the tax."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
@@ -465,8 +471,11 @@ class LineItemView(TypedDict):
     """A line of what is sold."""
 
     name: str
+    """Name of the item."""
     quantity: int
+    """Number of items."""
     unit_amount: str
+    """Price of one item, taxes included."""
     unit_amount_minor: int
     """`unit_amount` in minor units, such as cents."""
     amount: str
@@ -479,19 +488,24 @@ class QuantityRange(TypedDict):
     """How many of what a link sells can be bought with one payment. The customer chooses."""
 
     min: int
+    """Smallest quantity."""
     max: int
+    """Largest quantity."""
 
 
 class CustomerAmountView(TypedDict):
     """The amounts that the customer can choose. `preset` is what the checkout suggests."""
 
     min: str
+    """Smallest amount."""
     min_minor: int
     """`min` in minor units, such as cents."""
     max: str
+    """Largest amount."""
     max_minor: int
     """`max` in minor units, such as cents."""
     preset: str | None
+    """Amount that the checkout suggests."""
     preset_minor: int | None
     """`preset` in minor units, such as cents."""
 
@@ -500,6 +514,7 @@ class LinkCreator(TypedDict):
     """The creator of a link: an API key, an application or a dashboard user."""
 
     type: Literal['api_key', 'dashboard', 'oauth']
+    """Kind of creator."""
     oauth_client_id: str | None
     """ID of the application. Null for API keys and the dashboard."""
 
@@ -508,20 +523,30 @@ class CurrencyOperations(TypedDict):
     """The operations a currency supports."""
 
     balances: bool
+    """Whether a balance can be held in it."""
     payments: bool
+    """Whether payment links can have it."""
     withdrawals: bool
+    """Whether it can be withdrawn."""
     conversions: bool
+    """Whether it can be converted."""
 
 
 class Chain(TypedDict):
     """A network that carries the currency. `deposit` does not imply `withdrawal`."""
 
     network: str
+    """Name of the network."""
     asset_id: str | None
+    """Contract of the token; null for the network's own coin."""
     onchain_decimals: int
+    """Digits after the point of amounts on the network."""
     confirmations: str
+    """When a transfer counts as final: a number of blocks, or `finalized`."""
     deposit: bool
+    """Whether payments can arrive on it."""
     withdrawal: bool
+    """Whether withdrawals can leave on it."""
 
 
 class Fees(TypedDict):
@@ -532,10 +557,15 @@ class Fees(TypedDict):
     """
 
     fixed_minor: int
+    """Fixed part of the fee, in minor units."""
     basis_points: int
+    """Share of the amount, in hundredths of a percent."""
     minimum_minor: int
+    """Smallest fee, in minor units."""
     maximum_minor: int | None
+    """Largest fee, in minor units; null is unlimited."""
     chargeback_minor: int
+    """Fee for a chargeback, in minor units."""
 
 
 class ProjectView(TypedDict):
@@ -546,10 +576,13 @@ class ProjectView(TypedDict):
     object: Literal['project']
     """Type of the object."""
     name: str
+    """Name of the project, which customers see."""
     status: Literal['approved']
+    """Always `approved`: other projects are not listed."""
     website_url: str | None
     """Website, which is shown to merchants and customers."""
     description: str | None
+    """What the project sells."""
     default_currency: str
     """Shown with each project. Nothing is converted into it."""
     payment_method_ids: list[str]
@@ -578,26 +611,42 @@ class PriceView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     rate: str
+    """Rate before the margin, in major units."""
     rate_as_of: str
+    """When the rate was published."""
     rate_source: str
+    """Who published the rate."""
     rate_expires_at: str
+    """Until when the rate is fixed; later money is late."""
     margin_bps: int
+    """Margin on the rate, in hundredths of a percent."""
     settlement: Literal['convert', 'keep']
+    """What happens to the money that is paid."""
 
 
 class PaymentDetails(TypedDict):
     """How the customer paid. Members a rail does not have are null."""
 
     network: str
+    """Network or rail that the customer used."""
     asset: str
+    """What the customer paid with."""
     pay_amount: str | None
+    """Amount to pay, in the asset."""
     pay_amount_onchain: str | None
+    """Amount to pay, in the smallest unit of the network."""
     address: str | None
+    """Address or account to pay to."""
     tx_hashes: list[str]
+    """Hashes of the transfers that arrived."""
     confirmations: int | None
+    """Confirmations so far."""
     required_confirmations: int | None
+    """Confirmations after which the payment is final."""
     rate: str | None
+    """Rate in major units, before the margin."""
     payer_hint: str | None
+    """Part of the paying account, to recognize it."""
 
 
 class ChargebackView(TypedDict):
@@ -606,16 +655,21 @@ class ChargebackView(TypedDict):
     id: str
     """ID of the object."""
     status: Literal['lost', 'open', 'won']
+    """State of the chargeback."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
     """`amount` in minor units, such as cents."""
     fee: str
+    """Fee of the chargeback."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
     reason: str
+    """Reason that the customer gave to the bank."""
     opened_at: str
+    """When the bank reported it."""
     closed_at: str | None
+    """When it was decided; null before."""
 
 
 class ExchangeView(TypedDict):
@@ -624,6 +678,7 @@ class ExchangeView(TypedDict):
     from_currency: str
     """Currency that you convert."""
     from_amount: str
+    """What the refund costs in the currency of the balance."""
     from_amount_minor: int
     """`from_amount` in minor units, such as cents."""
     to_currency: str
@@ -633,8 +688,11 @@ class ExchangeView(TypedDict):
     to_amount_minor: int
     """`to_amount` in minor units, such as cents."""
     rate: str
+    """Rate in major units, before the margin."""
     rate_as_of: str
+    """When the rate was published; null if there is none."""
     fee: str
+    """Margin, which `from_amount` includes."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
 
@@ -643,23 +701,30 @@ class TimelineEntryView(TypedDict):
     """An entry of the timeline."""
 
     status: Literal['chargeback', 'expired', 'failed', 'partially_refunded', 'pending', 'processing', 'refund_required', 'refunded', 'succeeded']
+    """State that began."""
     at: str
+    """When it happened."""
     detail: str | None
+    """What happened, in words."""
 
 
 class ReservedBreakdown(TypedDict):
     """What the reserved amount is reserved for."""
 
     withdrawals: str
+    """Reserved for withdrawals."""
     withdrawals_minor: int
     """`withdrawals` in minor units, such as cents."""
     balance_payments: str
+    """Reserved for balance payments."""
     balance_payments_minor: int
     """`balance_payments` in minor units, such as cents."""
     refunds: str
+    """Reserved for refunds."""
     refunds_minor: int
     """`refunds` in minor units, such as cents."""
     fulfillments: str
+    """Reserved for fulfillments."""
     fulfillments_minor: int
     """`fulfillments` in minor units, such as cents."""
 
@@ -668,6 +733,7 @@ class EntrySource(TypedDict):
     """The object an entry belongs to, such as a `transaction`."""
 
     type: str
+    """Type of the object, such as `transaction`."""
     id: str
     """ID of the object."""
 
@@ -676,30 +742,50 @@ class EvidenceView(TypedDict):
     """The evidence. Members without a text are null."""
 
     product_description: str | None
+    """What was sold."""
     customer_name: str | None
+    """Name of the customer."""
     customer_email_address: str | None
+    """Email address of the customer."""
     customer_purchase_ip: str | None
+    """IP address that the customer ordered from."""
     customer_communication: str | None
+    """Messages between you and the customer about the order."""
     billing_address: str | None
+    """Billing address of the customer."""
     shipping_address: str | None
+    """Address that the goods were sent to."""
     shipping_carrier: str | None
+    """Carrier that delivered the goods."""
     shipping_date: str | None
+    """Day on which the goods were sent."""
     shipping_tracking_number: str | None
+    """Tracking number of the carrier."""
     service_date: str | None
+    """Day on which the service was provided."""
     service_documentation: str | None
+    """What shows that the service was provided."""
     access_activity_log: str | None
+    """When the customer signed in to or downloaded a digital product."""
     refund_policy: str | None
+    """Your refund policy, and why no refund was due."""
     cancellation_policy: str | None
+    """Your cancellation policy."""
     cancellation_rebuttal: str | None
+    """Why the order was not canceled."""
     duplicate_charge_explanation: str | None
+    """How this payment differs from a payment it seems to repeat."""
     uncategorized_text: str | None
+    """Anything else that supports you."""
 
 
 class DisputeStepView(TypedDict):
     """A status and when it began."""
 
     status: Literal['accepted', 'expired', 'lost', 'needs_response', 'under_review', 'won']
+    """State that began."""
     at: str
+    """When it happened."""
 
 
 class ClockView(TypedDict):
@@ -708,7 +794,9 @@ class ClockView(TypedDict):
     object: Literal['test_clock']
     """Type of the object."""
     now: str
+    """Time of the test environment."""
     ahead_seconds: int
+    """Seconds by which it is ahead of real time."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -719,8 +807,11 @@ class ReviewView(TypedDict):
     """Whether operators review the withdrawal, and their decision."""
 
     required: bool
+    """Whether an operator has to approve it."""
     decided_at: str | None
+    """When the operator decided; null before."""
     note: str | None
+    """What the operator wrote to you."""
 
 
 class BalancePaymentView(TypedDict):
@@ -731,25 +822,31 @@ class BalancePaymentView(TypedDict):
     object: Literal['balance_payment']
     """Type of the object."""
     merchant_id: str
+    """ID of the merchant who pays."""
     oauth_client_id: str
     """ID of the application. Null for API keys and the dashboard."""
     status: Literal['captured', 'expired', 'partially_refunded', 'refunded', 'released', 'reserved']
+    """State of the balance payment."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
     """`amount` in minor units, such as cents."""
     captured: str
+    """What was captured for the application's owner."""
     captured_minor: int
     """`captured` in minor units, such as cents."""
     released: str
+    """What was returned to the merchant without being captured."""
     released_minor: int
     """`released` in minor units, such as cents."""
     refunded: str
+    """What the owner refunded."""
     refunded_minor: int
     """`refunded` in minor units, such as cents."""
     currency: str
     """Currency code, such as `EUR`."""
     description: str | None
+    """What the payment is for."""
     external_id: str | None
     """Your own reference, such as an order number. It is returned with the object and in its events."""
     metadata: dict[str, Any]
@@ -765,6 +862,7 @@ class BalancePaymentView(TypedDict):
     expires_at: str | None
     """When the object expires."""
     resolved_at: str | None
+    """When the reservation was captured, released or expired."""
     version: int
     """Increases with each change of the object."""
 
@@ -773,6 +871,7 @@ class BalancePaymentList(TypedDict):
     """A page of balance payments."""
 
     balance_payments: list[BalancePaymentView]
+    """The balance payments of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -783,21 +882,31 @@ class ProductView(TypedDict):
     """A product of GET /fulfillment-products. `price` is per unit."""
 
     product_id: str
+    """ID of the product."""
     object: Literal['fulfillment_product']
     """Type of the object."""
     game: str
+    """Name of the game."""
     name: str
+    """Name of the product."""
     unit: str
+    """What one unit is."""
     minimum_quantity: int
+    """Fewest units of an order."""
     maximum_quantity: int
+    """Most units of an order."""
     price: str
+    """Price of one unit."""
     price_minor: int
     """`price` in minor units, such as cents."""
     currency: str
     """Currency code, such as `EUR`."""
     recipient_schema: dict[str, Any]
+    """JSON Schema of `recipient`."""
     available: bool
+    """Whether it can be ordered."""
     unavailable_reason: Literal['disabled_by_operator', 'not_in_environment', 'provider_not_configured'] | None
+    """Why it cannot be ordered; null if it can."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -812,27 +921,37 @@ class FulfillmentView(TypedDict):
     object: Literal['fulfillment']
     """Type of the object."""
     status: Literal['canceled', 'completed', 'failed', 'partially_completed', 'pending', 'processing']
+    """State of the delivery."""
     product_id: str
+    """ID of the product."""
     quantity: int
+    """Units that you ordered."""
     delivered_quantity: int
+    """Units that were delivered."""
     unit_price: str
+    """Price of one unit."""
     unit_price_minor: int
     """`unit_price` in minor units, such as cents."""
     cost: str
+    """Price of the ordered units."""
     cost_minor: int
     """`cost` in minor units, such as cents."""
     charged: str
+    """Price of the delivered units, which leaves the balance."""
     charged_minor: int
     """`charged` in minor units, such as cents."""
     currency: str
     """Currency code, such as `EUR`."""
     recipient: dict[str, Any]
+    """Player who gets it."""
     project_id: str | None
     """ID of an approved project."""
     provider_reference: str | None
+    """Reference of the provider; null before it gave one."""
     failure_code: str | None
     """Why it failed."""
     attempts: int
+    """How often the game server was called."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     external_id: str | None
@@ -848,6 +967,7 @@ class FulfillmentView(TypedDict):
     updated_at: str
     """When the object last changed."""
     processing_at: str | None
+    """When the execution began; null before."""
     completed_at: str | None
     """When the object was completed."""
     version: int
@@ -858,6 +978,7 @@ class FulfillmentList(TypedDict):
     """A page of fulfillments."""
 
     fulfillments: list[FulfillmentView]
+    """The fulfillments of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -873,61 +994,93 @@ class FulfillmentFigures(TypedDict):
     """
 
     count: int
+    """Number of fulfillments."""
     completed: int
+    """Number of completed ones."""
     partially_completed: int
+    """Number of those that were delivered in part."""
     failed: int
+    """Number of failed ones."""
     canceled: int
+    """Number of canceled ones."""
     pending: int
+    """Number of those that have not ended."""
     quantity_delivered: int
+    """Units that were delivered."""
     cost: NotRequired[dict[str, Any]]
+    """What was charged, by currency."""
     cost_minor: NotRequired[dict[str, Any]]
     """`cost` in minor units, such as cents."""
     success_rate: str | None
+    """Share of ended fulfillments that were delivered, from 0 to 1; null if none ended."""
     p50_seconds: int | None
+    """Half of the deliveries took at most so many seconds."""
     p95_seconds: int | None
+    """95 of 100 deliveries took at most so many seconds."""
 
 
 class FulfillmentGroup(TypedDict):
     """The figures of one day, product or status."""
 
     count: int
+    """Number of fulfillments."""
     completed: int
+    """Number of completed ones."""
     partially_completed: int
+    """Number of those that were delivered in part."""
     failed: int
+    """Number of failed ones."""
     canceled: int
+    """Number of canceled ones."""
     pending: int
+    """Number of those that have not ended."""
     quantity_delivered: int
+    """Units that were delivered."""
     cost: NotRequired[dict[str, Any]]
+    """What was charged, by currency."""
     cost_minor: NotRequired[dict[str, Any]]
     """`cost` in minor units, such as cents."""
     success_rate: str | None
+    """Share of ended fulfillments that were delivered, from 0 to 1; null if none ended."""
     p50_seconds: int | None
+    """Half of the deliveries took at most so many seconds."""
     p95_seconds: int | None
+    """95 of 100 deliveries took at most so many seconds."""
     key: str
+    """Day, product or status of the group."""
 
 
 class SystemFee(TypedDict):
     """The platform's fee: a fixed part and a percentage, within bounds."""
 
     fixed_minor: int
+    """Fixed part of the fee, in minor units."""
     percent_bps: int
+    """Share of the amount, in hundredths of a percent."""
     minimum_minor: int
+    """Smallest fee, in minor units."""
     maximum_minor: int | None
+    """Largest fee, in minor units; null is unlimited."""
 
 
 class NetworkFee(TypedDict):
     """The fee of the rail. `as_of` is the time of an estimate."""
 
     model: Literal['estimated', 'fixed', 'none']
+    """How the fee is determined."""
     amount_minor: int
+    """Fee in minor units."""
     as_of: str | None
+    """Time of the estimate; null for a fixed fee."""
 
 
 class ManualReview(TypedDict):
     """Whether operators review every withdrawal, and from which amount on."""
 
     always_required: bool
+    """Whether every withdrawal is reviewed; true for live methods."""
     threshold_minor: int
+    """Amount above which withdrawals are reviewed, in minor units."""
 
 
 class NetworkFeeEstimate(TypedDict):
@@ -940,6 +1093,7 @@ class NetworkFeeEstimate(TypedDict):
     amount_minor: int
     """`amount` in minor units, such as cents."""
     as_of: str
+    """Time of the prices."""
 
 
 class SavedRecipientView(TypedDict):
@@ -950,6 +1104,7 @@ class SavedRecipientView(TypedDict):
     object: Literal['withdrawal_recipient']
     """Type of the object."""
     name: str
+    """Name under which the recipient is listed."""
     method_id: str
     """ID of a method from the list of methods."""
     receiver: str
@@ -961,6 +1116,7 @@ class SavedRecipientView(TypedDict):
     livemode: bool
     """Whether the object is in the live environment."""
     active_at: str
+    """From when on it can be paid."""
     created_at: str
     """When the object was created."""
 
@@ -973,6 +1129,7 @@ class WithdrawalSettingsView(TypedDict):
     saved_recipients_only: bool
     """Whether withdrawals go only to saved recipients."""
     turns_off_at: str | None
+    """From when on withdrawals can go to any recipient; null if that is not planned."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -989,9 +1146,11 @@ class BatchTotal(TypedDict):
     amount_minor: int
     """`amount` in minor units, such as cents."""
     debit: str
+    """What leaves the balance."""
     debit_minor: int
     """`debit` in minor units, such as cents."""
     receive: str
+    """What arrives."""
     receive_minor: int
     """`receive` in minor units, such as cents."""
 
@@ -1022,10 +1181,13 @@ class WithdrawalScheduleView(TypedDict):
     day: int | None
     """Weekday from Monday as 1, or day of the month; in a shorter month the last one."""
     description: str | None
+    """Description of its withdrawals."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     status: Literal['active', 'ended', 'paused']
+    """Whether the schedule runs."""
     next_run_at: str | None
+    """When it runs next; null if it does not."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1040,11 +1202,15 @@ class ScheduleRunView(TypedDict):
     """A run of a schedule: the withdrawal that it created, or why it created none."""
 
     due_at: str
+    """When the run was due."""
     outcome: Literal['created', 'failed', 'skipped']
+    """Result of the run."""
     withdrawal_id: str | None
+    """ID of the withdrawal that it created; null without one."""
     failure_code: str | None
     """Why it failed."""
     at: str
+    """When it happened."""
     object: Literal['withdrawal_schedule_run']
     """Type of the object."""
 
@@ -1057,12 +1223,19 @@ class ConversionPairView(TypedDict):
     to_currency: str
     """Currency that you receive."""
     available: bool
+    """Whether the pair can be converted now."""
     unavailable_reason: Literal['disabled', 'position_limit', 'rate_stale'] | None
+    """Why it cannot; null if it can."""
     minimum_minor: int
+    """Smallest amount to convert, in minor units."""
     maximum_minor: int | None
+    """Largest amount to convert, in minor units; null is unlimited."""
     indicative_rate: str | None
+    """Rate in major units before the fee; it is not guaranteed."""
     fee_bps: int
+    """Fee, in hundredths of a percent."""
     rate_as_of: str | None
+    """When the rate was published; null if there is none."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1077,9 +1250,11 @@ class ConversionQuoteView(TypedDict):
     object: Literal['conversion_quote']
     """Type of the object."""
     status: Literal['active']
+    """Always `active`."""
     from_currency: str
     """Currency that you convert."""
     from_amount: str
+    """What you converted."""
     from_amount_minor: int
     """`from_amount` in minor units, such as cents."""
     to_currency: str
@@ -1089,7 +1264,9 @@ class ConversionQuoteView(TypedDict):
     to_amount_minor: int
     """`to_amount` in minor units, such as cents."""
     rate: str
+    """Rate in major units, before the margin."""
     fee: str
+    """Fee, which `from_amount` includes."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
     mode: Literal['live', 'test']
@@ -1110,9 +1287,11 @@ class ConversionView(TypedDict):
     object: Literal['conversion']
     """Type of the object."""
     status: Literal['completed']
+    """Always `completed`; a conversion is done at once."""
     from_currency: str
     """Currency that you convert."""
     from_amount: str
+    """What you converted."""
     from_amount_minor: int
     """`from_amount` in minor units, such as cents."""
     to_currency: str
@@ -1122,14 +1301,19 @@ class ConversionView(TypedDict):
     to_amount_minor: int
     """`to_amount` in minor units, such as cents."""
     rate: str
+    """Rate in major units, before the margin."""
     fee: str
+    """Fee, which `from_amount` includes."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
     quote_id: str | None
     """ID of a quote to use. A quote can be used once."""
     rule_id: str | None
+    """ID of the rule that converted; null for a request."""
     transaction_id: str | None
+    """ID of the payment that was converted; null for others."""
     reversal_id: str | None
+    """ID of the conversion that reversed this one; null without one."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     external_id: str | None
@@ -1152,6 +1336,7 @@ class ConversionList(TypedDict):
     """A page of conversions."""
 
     conversions: list[ConversionView]
+    """The conversions of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1162,6 +1347,7 @@ class RuleCreator(TypedDict):
     """The creator of a rule: an API key, an application or a dashboard user."""
 
     type: Literal['api_key', 'dashboard', 'oauth']
+    """Kind of creator."""
     oauth_client_id: str | None
     """ID of the application. Null for API keys and the dashboard."""
 
@@ -1218,10 +1404,15 @@ class SettingsView(TypedDict):
     default_currency: str
     """Shown with each project. Nothing is converted into it."""
     payment_methods: list[MethodChoice]
+    """Every method of the environment, with whether the checkout offers it."""
     link_expiry_minutes: int
+    """Lifetime of new payment links that do not set one, in minutes."""
     underpayment_tolerance_bps: int
+    """How much of the amount may be missing, in hundredths of a percent."""
     overpayment: Literal['credit', 'refund_required']
+    """What happens with a payment above the amount."""
     late_payments: Literal['accept', 'refund_required']
+    """What happens with money that arrives after the deadline."""
     late_monitoring_days: int
     """Number of days after a link ends during which rails that poll check its address at the normal interval; after that, once a day. Rails that report payments themselves are not affected."""
     success_url: str | None
@@ -1229,6 +1420,7 @@ class SettingsView(TypedDict):
     cancel_url: str | None
     """Page that customers return to if they do not pay."""
     branding: Branding
+    """Logo, color and support contact of the hosted pages."""
     confirmations: dict[str, Any]
     """Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of GET /currencies. The sandbox simulates the first network of a currency."""
     additional_currencies: list[str]
@@ -1240,7 +1432,9 @@ class SettingsView(TypedDict):
     updated_at: str | None
     """When the object last changed."""
     supported_payment_methods: list[str]
+    """IDs of the methods that the service has."""
     webhook_signing_secret_configured: bool
+    """Whether webhooks of this environment can be signed."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1257,6 +1451,7 @@ class WebhookConfiguration(TypedDict):
     enabled: bool
     """Whether it is active."""
     has_secret: bool
+    """Whether a signing secret is active."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1266,12 +1461,14 @@ class WebhookConfiguration(TypedDict):
     updated_at: str
     """When the object last changed."""
     secret: NotRequired[str]
+    """Signing secret; only in the response that created it."""
 
 
 class SecretView(TypedDict):
     """A new signing secret, shown once."""
 
     secret: str
+    """The new signing secret; it is shown in this response only."""
 
 
 class EventView(TypedDict):
@@ -1280,6 +1477,7 @@ class EventView(TypedDict):
     id: str
     """ID of the object."""
     type: str
+    """Type of the event."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1287,17 +1485,24 @@ class EventView(TypedDict):
     created_at: str
     """When the object was created."""
     destination_url: str | None
+    """URL that the event is sent to; null without one."""
     status: str
+    """State of the delivery."""
     attempts: int
+    """Number of attempts so far."""
     next_attempt_at: str | None
+    """When the next attempt is due; null if there is none."""
     delivered_at: str | None
+    """When the receiver accepted it; null before."""
     payload: Any
+    """The exact body that is sent."""
 
 
 class EventList(TypedDict):
     """A page of events, newest first."""
 
     webhook_events: list[EventView]
+    """The webhook events of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1308,21 +1513,30 @@ class DeliveryAttempt(TypedDict):
     """A finished attempt to deliver an event."""
 
     attempt: int
+    """Number of the attempt, from 1."""
     status: str
+    """`succeeded` or `failed`."""
     error: str | None
+    """Why the attempt failed; null if it succeeded."""
     timestamp: str
+    """When the attempt ended."""
     http_status: int | None
+    """Status of the receiver's response; null without one."""
     duration_ms: int
+    """How long the attempt took, in milliseconds."""
     trigger: str
+    """`automatic`, or who asked for the delivery."""
 
 
 class Cause(TypedDict):
     """The object that changed the balance, with its new status and version."""
 
     type: str
+    """Type of the object."""
     id: str
     """ID of the object."""
     status: str
+    """New status of the object."""
     version: int
     """Increases with each change of the object."""
 
@@ -1331,10 +1545,14 @@ class TestSubject(TypedDict):
     """The object of a test event."""
 
     message: str
+    """Says that this is a test."""
 
 
 class Data10(TypedDict):
+    """What happened."""
+
     object: ConversionView
+    """The object after the change."""
 
 
 class ConversionCompletedEvent(TypedDict):
@@ -1343,20 +1561,26 @@ class ConversionCompletedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['conversion.completed']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data10
+    """What happened."""
 
 
 class Data11(TypedDict):
+    """What happened."""
+
     object: TestSubject
+    """The object after the change."""
 
 
 class WebhookTestEvent(TypedDict):
@@ -1365,16 +1589,19 @@ class WebhookTestEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['webhook.test']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data11
+    """What happened."""
 
 
 class LinkRequest(TypedDict):
@@ -1442,6 +1669,7 @@ class NewSettings(TypedDict):
     cancel_url: NotRequired[str | None]
     """Page that customers return to if they do not pay."""
     branding: Branding
+    """Logo, color and support contact of the hosted pages."""
     confirmations: dict[str, Any]
     """Confirmations required by network: a number of blocks, or `finalized`. Networks that are not listed use the default of GET /currencies. The sandbox simulates the first network of a currency."""
     additional_currencies: NotRequired[list[str]]
@@ -1462,10 +1690,15 @@ class LinkView(TypedDict):
     url: str
     """URL of the page or endpoint."""
     status: Literal['active', 'canceled', 'completed', 'expired']
+    """Whether customers can pay the link."""
     payable: bool
+    """Whether a customer could pay the link now."""
     unpayable_reason: Literal['account_suspended', 'amount_out_of_range', 'disabled_by_merchant', 'disabled_by_operator', 'no_method', 'not_active', 'provider_down', 'provider_not_configured', 'rate_unavailable'] | None
+    """Why nobody can pay the link now; null if somebody can."""
     display_name: str
+    """Name of what you sell."""
     description: str | None
+    """Text below the name on the checkout page."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
@@ -1473,9 +1706,13 @@ class LinkView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     tax_lines: list[TaxLineView]
+    """Taxes that the amount includes."""
     line_items: list[LineItemView]
+    """What is sold, line by line."""
     quantity: QuantityRange | None
+    """How many customers can buy with one payment; null if they cannot choose."""
     customer_amount: CustomerAmountView | None
+    """Amounts that customers can choose; null if the amount is fixed."""
     project_id: str
     """ID of an approved project."""
     webhook_url: str | None
@@ -1491,13 +1728,19 @@ class LinkView(TypedDict):
     cancel_url: str | None
     """Page that customers return to if they do not pay."""
     customer_email: str | None
+    """Email address of the customer, who gets the receipt."""
     max_payments: int | None
+    """Number of payments that the link accepts; null is unlimited."""
     payments_count: int
+    """Number of successful payments."""
     amount_paid: str
+    """Sum of the successful payments."""
     amount_paid_minor: int
     """`amount_paid` in minor units, such as cents."""
     latest_transaction_id: str | None
+    """ID of the latest payment; null before the first one."""
     created_by: LinkCreator
+    """Who created the link."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1520,6 +1763,7 @@ class LinkList(TypedDict):
     """A page of links."""
 
     payment_links: list[LinkView]
+    """The payment links of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1530,13 +1774,21 @@ class CurrencyView(TypedDict):
     """A currency. A chain's `deposit` does not imply its `withdrawal`."""
 
     code: str
+    """Currency code, such as `EUR`."""
     name: str
+    """Name of the currency."""
     type: Literal['crypto', 'fiat']
+    """Kind of currency."""
     decimals: int
+    """Digits after the point of amounts in this currency."""
     symbol: str
+    """Symbol that is shown with amounts."""
     operations: CurrencyOperations
+    """What can be done with the currency."""
     balance_payment_supported: bool
+    """Whether balance payments can have it."""
     chains: list[Chain]
+    """Networks that carry the currency."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1549,20 +1801,35 @@ class PaymentMethodView(TypedDict):
     method_id: str
     """ID of a method from the list of methods."""
     name: str
+    """Name of the method, which customers see."""
     type: Literal['bank_transfer', 'card', 'crypto', 'simulator']
+    """Kind of method."""
     network: str
+    """Network or rail of the method."""
     asset: str
+    """What the customer pays with."""
     currencies: list[str]
+    """Currencies of payment links that the method can pay."""
     settlement_currency: str
+    """Currency in which the payment arrives."""
     minimum_minor: int
+    """Smallest payment, in minor units."""
     maximum_minor: int | None
+    """Largest payment, in minor units; null is unlimited."""
     minimum_refund_minor: int
+    """Smallest refund of a part, in minor units."""
     fees: Fees
+    """Fees that you pay for a payment."""
     push: bool
+    """Whether the customer sends the money, so that the amount can differ."""
     refundable: bool
+    """Whether payments can be refunded."""
     confirmation: Literal['days', 'instant', 'minutes']
+    """How long a payment usually takes to be confirmed."""
     available: bool
+    """Whether it can be used now."""
     unavailable_reason: Literal['amount_out_of_range', 'currency_not_supported', 'disabled_by_merchant', 'disabled_by_operator', 'not_in_environment', 'project_not_allowed', 'provider_down', 'provider_not_configured', 'rate_unavailable'] | None
+    """Why the method is not available; null if it is."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1573,6 +1840,7 @@ class ProjectList(TypedDict):
     """A page of projects."""
 
     projects: list[ProjectView]
+    """The projects of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1587,6 +1855,7 @@ class RefundView(TypedDict):
     object: Literal['refund']
     """Type of the object."""
     transaction_id: str
+    """ID of the payment."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
@@ -1594,17 +1863,23 @@ class RefundView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     fee_refunded: str
+    """Part of the payment's fee that was returned; always zero."""
     fee_refunded_minor: int
     """`fee_refunded` in minor units, such as cents."""
     exchange: ExchangeView | None
+    """What the refund of a converted payment costs; null for others."""
     status: Literal['failed', 'pending', 'succeeded']
+    """Whether the money was returned."""
     reason: Literal['customer_request', 'duplicate', 'fraudulent', 'other', 'service_issue']
+    """Why you refunded the payment."""
     receiver: str | None
     """Account that receives the money, such as an IBAN or an address."""
     review: Literal['approved', 'not_required', 'rejected', 'required']
+    """Whether operators review the refund, and what they decided."""
     failure_code: str | None
     """Why it failed."""
     provider_reference: str | None
+    """Reference of the provider; null before it gave one."""
     external_id: str | None
     """Your own reference, such as an order number. It is returned with the object and in its events."""
     metadata: dict[str, Any]
@@ -1620,6 +1895,7 @@ class RefundView(TypedDict):
     version: int
     """Increases with each change of the object."""
     network_fee: str
+    """Fee of the network, which is added to the debit."""
     network_fee_minor: int
     """`network_fee` in minor units, such as cents."""
 
@@ -1632,22 +1908,29 @@ class BalanceView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     decimals: int
+    """Digits after the point of amounts in this currency."""
     available: str
+    """What you can spend."""
     available_minor: int
     """`available` in minor units, such as cents."""
     pending: str
+    """What has arrived and is not final yet."""
     pending_minor: int
     """`pending` in minor units, such as cents."""
     reserved: str
+    """What is set aside for actions that have not ended."""
     reserved_minor: int
     """`reserved` in minor units, such as cents."""
     debt: str
+    """What you owe; it is taken from the next payments."""
     debt_minor: int
     """`debt` in minor units, such as cents."""
     total: str
+    """Available, pending and reserved, less debt."""
     total_minor: int
     """`total` in minor units, such as cents."""
     reserved_breakdown: ReservedBreakdown
+    """What the reserved amount is for."""
     version: int
     """Increases with each change of the object."""
     updated_at: str | None
@@ -1670,24 +1953,33 @@ class EntryView(TypedDict):
     object: Literal['ledger_entry']
     """Type of the object."""
     ledger_transaction_id: str
+    """ID of the journal entry; all its postings have the same one."""
     account: Literal['available', 'debt', 'pending', 'reserved']
+    """Part of the balance that changed."""
     direction: Literal['credit', 'debit']
+    """Side of the posting."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
     """`amount` in minor units, such as cents."""
     signed_amount_minor: int
+    """Amount in minor units, negative if the account decreased."""
     balance_after: str
+    """Balance of the account after the entry."""
     balance_after_minor: int
     """`balance_after` in minor units, such as cents."""
     currency: str
     """Currency code, such as `EUR`."""
     type: Literal['adjustment', 'balance_payment_in', 'balance_payment_out', 'balance_payment_refund', 'chargeback', 'chargeback_fee', 'chargeback_reversal', 'conversion_fee', 'conversion_in', 'conversion_out', 'fulfillment', 'fulfillment_refund', 'hold', 'network_fee', 'payment', 'payment_fee', 'refund', 'refund_reversal', 'release', 'settlement', 'test_funding', 'withdrawal', 'withdrawal_fee', 'withdrawal_return']
+    """What the entry is for."""
     source: EntrySource
+    """Object that caused the entry."""
     oauth_client_id: str | None
     """ID of the application. Null for API keys and the dashboard."""
     description: str
+    """The entry in words."""
     sequence: int
+    """Number of the entry; it rises within an account."""
     created_at: str
     """When the object was created."""
     mode: Literal['live', 'test']
@@ -1700,6 +1992,7 @@ class RefundList(TypedDict):
     """A page of refunds."""
 
     refunds: list[RefundView]
+    """The refunds of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1714,26 +2007,35 @@ class DisputeView(TypedDict):
     object: Literal['dispute']
     """Type of the object."""
     transaction_id: str
+    """ID of the payment."""
     payment_link_id: str
+    """ID of the payment link."""
     external_id: str | None
     """Your own reference, such as an order number. It is returned with the object and in its events."""
     method_id: str
     """ID of a method from the list of methods."""
     status: Literal['accepted', 'expired', 'lost', 'needs_response', 'under_review', 'won']
+    """State of the dispute."""
     reason: str
+    """Reason that the customer gave to the bank."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
     """`amount` in minor units, such as cents."""
     fee: str
+    """Fee of the dispute."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
     currency: str
     """Currency code, such as `EUR`."""
     evidence: EvidenceView
+    """Evidence that you saved."""
     evidence_due_at: str | None
+    """Until when you can respond."""
     evidence_submitted_at: str | None
+    """When you submitted the evidence."""
     history: list[DisputeStepView]
+    """Every state of the dispute, oldest first."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1741,6 +2043,7 @@ class DisputeView(TypedDict):
     created_at: str
     """When the object was created."""
     closed_at: str | None
+    """When it was decided; null before."""
 
 
 class WithdrawalView(TypedDict):
@@ -1755,6 +2058,7 @@ class WithdrawalView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     status: Literal['approved', 'canceled', 'completed', 'failed', 'pending_review', 'processing']
+    """State of the withdrawal."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
@@ -1762,15 +2066,19 @@ class WithdrawalView(TypedDict):
     network_fee_mode: Literal['add', 'deduct']
     """`deduct` takes fees from the amount, `add` adds them to it. Default: `deduct`."""
     system_fee: str
+    """Fee of the platform."""
     system_fee_minor: int
     """`system_fee` in minor units, such as cents."""
     network_fee: str
+    """Fee of the network."""
     network_fee_minor: int
     """`network_fee` in minor units, such as cents."""
     debit: str
+    """What leaves the balance."""
     debit_minor: int
     """`debit` in minor units, such as cents."""
     receive: str
+    """What arrives."""
     receive_minor: int
     """`receive` in minor units, such as cents."""
     receiver: str
@@ -1786,16 +2094,23 @@ class WithdrawalView(TypedDict):
     failure_code: Literal['payout_declined', 'receiver_invalid', 'returned', 'review_rejected'] | None
     """Why it failed."""
     failure_message: str | None
+    """Why it failed, in words; null if it did not fail."""
     provider_reference: str | None
+    """Reference of the provider; null before it gave one."""
     tx_hash: str | None
+    """Hash of the transfer on the network; null without one."""
     review: ReviewView
+    """Whether operators review the withdrawal, and their decision."""
     cancelable: bool
+    """Whether it can still be canceled."""
     estimated_arrival: str | None
+    """When the money should arrive; null if that is not known."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     external_id: str | None
     """Your own reference, such as an order number. It is returned with the object and in its events."""
     description: str | None
+    """Your own note."""
     metadata: dict[str, Any]
     """Your own names and values, for example to find the order again."""
     mode: Literal['live', 'test']
@@ -1807,6 +2122,7 @@ class WithdrawalView(TypedDict):
     updated_at: str
     """When the object last changed."""
     processing_at: str | None
+    """When the execution began; null before."""
     completed_at: str | None
     """When the object was completed."""
     version: int
@@ -1817,6 +2133,7 @@ class FulfillmentProductList(TypedDict):
     """A page of products."""
 
     fulfillment_products: list[ProductView]
+    """The fulfillment products of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1842,7 +2159,9 @@ class MethodFees(TypedDict):
     """The platform's fee and the rail's fee."""
 
     system: SystemFee
+    """Fee of the platform."""
     network: NetworkFee
+    """Fee of the rail."""
 
 
 class WithdrawalQuoteView(TypedDict):
@@ -1863,19 +2182,25 @@ class WithdrawalQuoteView(TypedDict):
     network_fee_mode: Literal['add', 'deduct']
     """`deduct` takes fees from the amount, `add` adds them to it. Default: `deduct`."""
     system_fee: str
+    """Fee of the platform."""
     system_fee_minor: int
     """`system_fee` in minor units, such as cents."""
     network_fee: str
+    """Fee of the network."""
     network_fee_minor: int
     """`network_fee` in minor units, such as cents."""
     debit: str
+    """What leaves the balance."""
     debit_minor: int
     """`debit` in minor units, such as cents."""
     receive: str
+    """What arrives."""
     receive_minor: int
     """`receive` in minor units, such as cents."""
     manual_review_required: bool
+    """Whether an operator has to approve the withdrawal."""
     network_fee_estimate: NetworkFeeEstimate | None
+    """What the network takes now; null where the rail has no prices."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1890,6 +2215,7 @@ class WithdrawalList(TypedDict):
     """A page of withdrawals."""
 
     withdrawals: list[WithdrawalView]
+    """The withdrawals of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1900,6 +2226,7 @@ class SavedRecipientList(TypedDict):
     """A page of recipients."""
 
     withdrawal_recipients: list[SavedRecipientView]
+    """The withdrawal recipients of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1914,10 +2241,15 @@ class WithdrawalBatchView(TypedDict):
     object: Literal['withdrawal_batch']
     """Type of the object."""
     description: str | None
+    """Your own description of the batch."""
     item_count: int
+    """Number of withdrawals."""
     totals: list[BatchTotal]
+    """Sums by currency."""
     statuses: dict[str, Any]
+    """Number of withdrawals in each status."""
     withdrawal_ids: list[str]
+    """IDs of the withdrawals, in the order of the request."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1930,6 +2262,7 @@ class WithdrawalScheduleList(TypedDict):
     """A page of schedules."""
 
     withdrawal_schedules: list[WithdrawalScheduleView]
+    """The withdrawal schedules of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1962,11 +2295,15 @@ class WithdrawalScheduleDetails(TypedDict):
     day: int | None
     """Weekday from Monday as 1, or day of the month; in a shorter month the last one."""
     description: str | None
+    """Description of its withdrawals."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     status: Literal['active', 'ended', 'paused']
+    """Whether the schedule runs."""
     next_run_at: str | None
+    """When it runs next; null if it does not."""
     latest_runs: list[ScheduleRunView]
+    """Latest runs, newest first, at most 100."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -1981,6 +2318,7 @@ class ConversionPairList(TypedDict):
     """A page of pairs."""
 
     conversion_pairs: list[ConversionPairView]
+    """The conversion pairs of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -1999,15 +2337,19 @@ class ConversionRuleView(TypedDict):
     to_currency: str
     """Currency that you receive."""
     trigger: Literal['on_payment', 'on_threshold']
+    """When it converts."""
     threshold: str | None
+    """Balance from which the rule `on_threshold` converts."""
     threshold_minor: int | None
     """`threshold` in minor units, such as cents."""
     percent: int
+    """Share to convert, in percent."""
     enabled: bool
     """Whether it is active."""
     webhook_url: str | None
     """URL that receives the events of this object."""
     created_by: RuleCreator
+    """Who created the rule."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -2040,6 +2382,7 @@ class EventWithHistory(TypedDict):
     id: str
     """ID of the object."""
     type: str
+    """Type of the event."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -2047,18 +2390,30 @@ class EventWithHistory(TypedDict):
     created_at: str
     """When the object was created."""
     destination_url: str | None
+    """URL that the event is sent to; null without one."""
     status: str
+    """State of the delivery."""
     attempts: int
+    """Number of attempts so far."""
     next_attempt_at: str | None
+    """When the next attempt is due; null if there is none."""
     delivered_at: str | None
+    """When the receiver accepted it; null before."""
     payload: Any
+    """The exact body that is sent."""
     delivery_history: list[DeliveryAttempt]
+    """Every attempt, oldest first."""
 
 
 class Data6(TypedDict):
+    """What happened."""
+
     object: BalanceView
+    """The object after the change."""
     source: Cause
+    """What caused the change."""
     entries: list[EntryView]
+    """What caused the change."""
 
 
 class BalanceUpdatedEvent(TypedDict):
@@ -2067,20 +2422,26 @@ class BalanceUpdatedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['balance.updated']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data6
+    """What happened."""
 
 
 class Data7(TypedDict):
+    """What happened."""
+
     object: WithdrawalView
+    """The object after the change."""
 
 
 class WithdrawalProcessingEvent(TypedDict):
@@ -2089,16 +2450,19 @@ class WithdrawalProcessingEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['withdrawal.processing']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data7
+    """What happened."""
 
 
 class WithdrawalCompletedEvent(TypedDict):
@@ -2107,16 +2471,19 @@ class WithdrawalCompletedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['withdrawal.completed']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data7
+    """What happened."""
 
 
 class WithdrawalFailedEvent(TypedDict):
@@ -2125,22 +2492,26 @@ class WithdrawalFailedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['withdrawal.failed']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data7
+    """What happened."""
 
 
 class CurrencyList(TypedDict):
     """A page of currencies."""
 
     currencies: list[CurrencyView]
+    """The currencies of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2151,6 +2522,7 @@ class PaymentMethodList(TypedDict):
     """A page of methods."""
 
     payment_methods: list[PaymentMethodView]
+    """The payment methods of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2165,12 +2537,15 @@ class TransactionView(TypedDict):
     object: Literal['transaction']
     """Type of the object."""
     type: Literal['payment']
+    """Always `payment`."""
     payment_link_id: str
+    """ID of the payment link."""
     project_id: str
     """ID of an approved project."""
     external_id: str | None
     """Your own reference, such as an order number. It is returned with the object and in its events."""
     status: Literal['chargeback', 'expired', 'failed', 'partially_refunded', 'pending', 'processing', 'refund_required', 'refunded', 'succeeded']
+    """State of the payment."""
     amount: str
     """Amount as a decimal string."""
     amount_minor: int
@@ -2178,42 +2553,61 @@ class TransactionView(TypedDict):
     currency: str
     """Currency code, such as `EUR`."""
     price: PriceView | None
+    """Price in the currency of the link, if another one is paid; otherwise null."""
     amount_received: str
+    """What the customer paid."""
     amount_received_minor: int
     """`amount_received` in minor units, such as cents."""
     fee: str
+    """Fee of the payment."""
     fee_minor: int
     """`fee` in minor units, such as cents."""
     net: str
+    """What reached the balance: the amount received, less the fee."""
     net_minor: int
     """`net` in minor units, such as cents."""
     amount_refunded: str
+    """What was refunded or is being refunded."""
     amount_refunded_minor: int
     """`amount_refunded` in minor units, such as cents."""
     overpaid: str
+    """How much more than the amount was paid."""
     overpaid_minor: int
     """`overpaid` in minor units, such as cents."""
     refundable: bool
+    """Whether the payment can be refunded now."""
     refundable_amount: str
+    """How much can be refunded now."""
     refundable_amount_minor: int
     """`refundable_amount` in minor units, such as cents."""
     refund_unavailable_reason: Literal['not_refundable_method', 'status', 'window_passed'] | None
+    """Why the payment cannot be refunded; null if it can."""
     quantity: int | None
+    """Number that the customer chose; null if the link has no quantity."""
     method_id: str
     """ID of a method from the list of methods."""
     method_type: str
+    """Kind of the payment method."""
     payment_details: PaymentDetails
+    """How the customer paid."""
     failure_code: str | None
     """Why it failed."""
     failure_message: str | None
+    """Why it failed, in words; null if it did not fail."""
     refund_required_reason: Literal['after_cancel', 'balance_limit', 'duplicate', 'late', 'position_limit', 'underpaid', 'wrong_asset'] | None
+    """Why the money that arrived has to be refunded; null if it does not."""
     refund_required_amount: str
+    """How much has to be refunded."""
     refund_required_amount_minor: int
     """`refund_required_amount` in minor units, such as cents."""
     late: bool
+    """Whether the money arrived after the deadline."""
     chargeback: ChargebackView | None
+    """Latest chargeback; null without one."""
     refunds: list[RefundView]
+    """Refunds of the payment."""
     timeline: list[TimelineEntryView]
+    """What happened, oldest first."""
     metadata: dict[str, Any]
     """Your own names and values, for example to find the order again."""
     mode: Literal['live', 'test']
@@ -2225,6 +2619,7 @@ class TransactionView(TypedDict):
     updated_at: str
     """When the object last changed."""
     succeeded_at: str | None
+    """When the payment succeeded; null before."""
     version: int
     """Increases with each change of the object."""
 
@@ -2233,6 +2628,7 @@ class BalanceList(TypedDict):
     """The balances in every currency that can have one."""
 
     balances: list[BalanceView]
+    """The balances of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2243,6 +2639,7 @@ class EntryList(TypedDict):
     """A page of entries."""
 
     ledger: list[EntryView]
+    """The entries of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2253,6 +2650,7 @@ class DisputeList(TypedDict):
     """A page of disputes."""
 
     disputes: list[DisputeView]
+    """The disputes of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2265,20 +2663,31 @@ class WithdrawalMethodView(TypedDict):
     method_id: str
     """ID of a method from the list of methods."""
     name: str
+    """Name of the method."""
     currency: str
     """Currency code, such as `EUR`."""
     network: str
+    """Network or rail of the method."""
     available: bool
+    """Whether this environment can use the method."""
     unavailable_reason: Literal['provider_down', 'provider_not_configured'] | Literal['currency_not_supported', 'disabled_by_operator', 'not_in_environment'] | None
+    """Why the method is not available; null if it is."""
     minimum_minor: int
+    """Smallest withdrawal, in minor units."""
     maximum_minor: int | None
+    """Largest withdrawal, in minor units; null is unlimited."""
     daily_limit_minor: int | None
+    """Most that can be withdrawn in a day, in minor units; null is unlimited."""
     network_fee_modes: list[Literal['add', 'deduct']]
+    """Values of `network_fee_mode` that the method accepts."""
     fees: MethodFees
+    """Fees of a withdrawal."""
     receiver_type: Literal['bitcoin_address', 'evm_address', 'iban', 'sandbox']
+    """What `receiver` has to be."""
     provider_fields: dict[str, Any]
     """Further members, described by the JSON Schema `provider_fields` of the method."""
     manual_review: ManualReview
+    """Whether operators review withdrawals."""
     mode: Literal['live', 'test']
     """Environment that the object belongs to."""
     livemode: bool
@@ -2289,6 +2698,7 @@ class WithdrawalBatchList(TypedDict):
     """A page of batches."""
 
     withdrawal_batches: list[WithdrawalBatchView]
+    """The withdrawal batches of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2299,6 +2709,7 @@ class ConversionRuleList(TypedDict):
     """A page of rules."""
 
     conversion_rules: list[ConversionRuleView]
+    """The conversion rules of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2306,7 +2717,10 @@ class ConversionRuleList(TypedDict):
 
 
 class Data(TypedDict):
+    """What happened."""
+
     object: TransactionView
+    """The object after the change."""
 
 
 class PaymentSucceededEvent(TypedDict):
@@ -2315,16 +2729,19 @@ class PaymentSucceededEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.succeeded']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data
+    """What happened."""
 
 
 class PaymentFailedEvent(TypedDict):
@@ -2333,20 +2750,26 @@ class PaymentFailedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.failed']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data
+    """What happened."""
 
 
 class Data2(TypedDict):
+    """What happened."""
+
     object: TransactionView | LinkView
+    """The object after the change."""
 
 
 class PaymentExpiredEvent(TypedDict):
@@ -2355,20 +2778,26 @@ class PaymentExpiredEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.expired']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data2
+    """What happened."""
 
 
 class Data3(TypedDict):
+    """What happened."""
+
     object: TransactionView
+    """The object after the change."""
 
 
 class PaymentRefundRequiredEvent(TypedDict):
@@ -2377,21 +2806,28 @@ class PaymentRefundRequiredEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.refund_required']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data3
+    """What happened."""
 
 
 class Data4(TypedDict):
+    """What happened."""
+
     object: TransactionView
+    """The object after the change."""
     refund: RefundView
+    """What caused the change."""
 
 
 class PaymentRefundedEvent(TypedDict):
@@ -2400,21 +2836,28 @@ class PaymentRefundedEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.refunded']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data4
+    """What happened."""
 
 
 class Data5(TypedDict):
+    """What happened."""
+
     object: TransactionView
+    """The object after the change."""
     chargeback: ChargebackView
+    """What caused the change."""
 
 
 class PaymentChargebackEvent(TypedDict):
@@ -2423,22 +2866,26 @@ class PaymentChargebackEvent(TypedDict):
     id: str
     """ID of the event; the same for every attempt."""
     type: Literal['payment.chargeback']
+    """Type of the event."""
     created_at: str
-    """When the object was created."""
+    """When it happened."""
     mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
+    """Environment of the object."""
     livemode: bool
     """Whether the object is in the live environment."""
     api_version: Literal['v2']
+    """Version of the payload."""
     sequence: int
     """Increases with each event of the same object."""
     data: Data5
+    """What happened."""
 
 
 class TransactionList(TypedDict):
     """A page of transactions."""
 
     transactions: list[TransactionView]
+    """The transactions of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None
@@ -2449,6 +2896,7 @@ class WithdrawalMethodList(TypedDict):
     """A page of methods."""
 
     withdrawal_methods: list[WithdrawalMethodView]
+    """The withdrawal methods of this page."""
     has_more: bool
     """Whether there are more objects after this page."""
     next_cursor: str | None

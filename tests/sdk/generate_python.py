@@ -71,7 +71,7 @@ def modules() -> dict[str, str]:
         "models.py": _models(document),
         "operations.py": _operations(calls, items, asynchronous=False),
         "async_operations.py": _operations(calls, items, asynchronous=True),
-        "refusals.py": _refusals(document),
+        "error_types.py": _error_types(document),
     }
 
 
@@ -249,7 +249,7 @@ def _answer_type(schema: Json) -> str:
     return " | ".join("None" if kind.get("type") == "null" else f"models.{_reference_of(kind)}" for kind in kinds)
 
 
-def _refusals(document: Json) -> str:
+def _error_types(document: Json) -> str:
     """A class for each error code."""
     codes = sorted(
         code
