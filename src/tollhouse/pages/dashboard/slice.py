@@ -22,6 +22,7 @@ from tollhouse.pages.dashboard.developers import (
     consent,
     redelivery,
     request_log,
+    test_clock,
     webhooks,
 )
 from tollhouse.pages.dashboard.home import home, search
@@ -71,6 +72,7 @@ SLICE = Slice(
         *saved_filters.OPERATIONS,
         *saved_recipients.OPERATIONS,
         *search.OPERATIONS,
+        *test_clock.OPERATIONS,
         *webhooks.OPERATIONS,
         *batches.OPERATIONS,
         *withdrawals.OPERATIONS,

@@ -31,22 +31,16 @@ from tollhouse.payments.links.model import CheckoutPrice, PaymentLink
 from tollhouse.payments.refunds import actions as refund_actions
 from tollhouse.payments.refunds import review as refund_review
 from tollhouse.payments.refunds import store as refund_store
-from tollhouse.payments.transactions import link_closing
 from tollhouse.payments.transactions.views import RefundView, TransactionView, refund_view, transaction_view
-from tollhouse.rails.sandbox import simulator, store
+from tollhouse.rails.sandbox import simulator
 from tollhouse.rails.sandbox.simulator import Outcome, Simulated, WithdrawalOutcome, play_withdrawal
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import InvalidState
-from tollhouse.transfers.orders.store import clock_offset
 from tollhouse.transfers.withdrawals.views import WithdrawalView, withdrawal_view
 
 OPERATIONS = Operations(INTEGRATION)
 SOURCE = "test_funding"
 NOT_ALLOWED = "This must be what customers of the payment link can choose."
-CLOCK_OFFSET_MAX = timedelta(days=3_600)
-"""Ten years; PostgreSQL compares intervals by months of thirty days."""
-EXPIRED_PER_REQUEST_MAX = 100
-"""Links expired by the request itself; the worker expires the rest."""
 
 
 class Simulation(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -125,7 +119,7 @@ class Funding(Struct, frozen=True, forbid_unknown_fields=True):
 class ClockAdvance(Struct, frozen=True, forbid_unknown_fields=True):
     """How far to advance the clock."""
 
-    seconds: Annotated[int, Meta(ge=1, le=CLOCK_OFFSET_MAX.days * 86_400), example(3600)]
+    seconds: Annotated[int, Meta(ge=1, le=simulator.CLOCK_OFFSET_MAX.days * 86_400), example(3600)]
     """Number of seconds to move the clock forward."""
 
 
@@ -233,15 +227,8 @@ async def fund(caller: Caller, body: Funding, work: Work) -> BalanceView:
 )
 async def advance_clock(caller: Caller, body: ClockAdvance, work: Work) -> ClockView:
     """Advance the test clock. Links that are due then expire."""
-    env = caller.env
-    if await clock_offset(work.tx, env) + timedelta(seconds=body.seconds) > CLOCK_OFFSET_MAX:
-        raise ValidationFailed(
-            FieldError("seconds", "out_of_range", "This must not move the clock more than ten years ahead.")
-        )
-    offset = await store.advance_clock(work.tx, env, timedelta(seconds=body.seconds))
-    for link_id in await link_store.list_due_of_merchant(work.tx, env, work.now, EXPIRED_PER_REQUEST_MAX):
-        await link_closing.expire_due(work, env, link_id)
-    return _clock(env, offset, work.now)
+    offset = await simulator.advance_clock(work, caller.env, timedelta(seconds=body.seconds))
+    return _clock(caller.env, offset, work.now)
 
 
 async def _play(simulated: Simulated, body: Simulation) -> TransactionView:

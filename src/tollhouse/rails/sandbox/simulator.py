@@ -11,7 +11,7 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.methods import Method
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.rails.provider import Attempt, Decline, Observation, Payer, PayoutState, Submission
 from tollhouse.payments.links import store as link_store
@@ -27,6 +27,7 @@ from tollhouse.rails.sandbox import store
 from tollhouse.rails.sandbox.provider import PAYOUT_TAKES, SANDBOX
 from tollhouse.rails.sandbox.store import Plan
 from tollhouse.transfers.orders.errors import InvalidState
+from tollhouse.transfers.orders.store import clock_offset
 from tollhouse.transfers.withdrawals import changes, sending
 from tollhouse.transfers.withdrawals import store as withdrawals_store
 from tollhouse.transfers.withdrawals.model import Withdrawal
@@ -76,6 +77,10 @@ fail: The bank declines it.
 return: The money comes back after it arrived.
 stick: The bank does not answer.
 """
+CLOCK_OFFSET_MAX = timedelta(days=3_600)
+"""Ten years; PostgreSQL compares intervals by months of thirty days."""
+EXPIRED_AT_ONCE_MAX = 100
+"""Links that expire when the clock is advanced; the worker expires the rest."""
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=1)
 TRIES_MAX = 10
@@ -343,3 +348,18 @@ async def _run(work: Work, plan: Plan) -> None:
     except ApiError as error:  # nothing was written: the payment has ended otherwise
         log.info("simulator_plan_obsolete", detail=error.code)
     await store.delete_plan(work.tx, plan)
+
+
+async def advance_clock(work: Work, env: MerchantEnv, by: timedelta) -> timedelta:
+    """Advance the merchant's test clock, and return how far it is ahead. Links that are due then expire.
+
+    Raises `ValidationFailed` beyond ten years.
+    """
+    if await clock_offset(work.tx, env) + by > CLOCK_OFFSET_MAX:
+        raise ValidationFailed(
+            FieldError("seconds", "out_of_range", "This must not move the clock more than ten years ahead.")
+        )
+    offset = await store.advance_clock(work.tx, env, by)
+    for link_id in await link_store.list_due_of_merchant(work.tx, env, work.now, EXPIRED_AT_ONCE_MAX):
+        await link_closing.expire_due(work, env, link_id)
+    return offset

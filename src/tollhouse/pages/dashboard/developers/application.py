@@ -28,7 +28,7 @@ from tollhouse.pages.dashboard.developers.applications import (
     read_version,
 )
 
-Tab = Literal["overview", "settings", "secret", "connections", "danger"]
+Tab = Literal["overview", "settings", "secret", "connections", "debug", "danger"]
 NOTICES = {
     "registered": "This application was already registered. If you have not copied its client secret, rotate it.",
     "saved": "Settings saved.",
@@ -157,6 +157,17 @@ def _settings_page(
         changed=differences(form, client) if conflict else [],
         version=client.version if isinstance(version, UnsetType) else version,
         **context,
+    )
+
+
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/debug", guard=signed_in_page)
+async def debugger(request: Request, caller: Person, client_id: str) -> Response:
+    """Walk the authorization code flow with the own account in test mode. The browser makes the requests and shows them."""
+    client = await get_client(request, caller, client_id)
+    issuer = request.services.settings.base_url
+    callback = f"{issuer}/developers/apps/{client.client_id}/debug"
+    return tab_page(
+        request, caller, client, "debug", issuer=issuer, callback=callback, is_registered=callback in client.redirect_uris
     )
 
 

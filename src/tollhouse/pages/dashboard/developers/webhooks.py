@@ -163,6 +163,12 @@ async def send_test(request: Request, caller: Person, env: MerchantEnv) -> Respo
     return see_other(f"/{env.mode}/developers/events/{event.id}")
 
 
+@OPERATIONS.add("GET", "/{mode}/developers/webhooks/signatures", guard=signed_in_page)
+async def verify_signatures(request: Request, caller: Person) -> Response:
+    """Show the form that verifies signatures in the browser."""
+    return render(request, caller, "webhooks/signatures", here="webhooks")
+
+
 @OPERATIONS.add("GET", "/{mode}/developers/events", guard=signed_in_page)
 async def events(request: Request, caller: Person, env: MerchantEnv, query: EventsPageQuery) -> Response:
     """List events, newest first, filtered by status and type."""
