@@ -15,13 +15,11 @@ from typing import NoReturn
 
 import pytest
 
-from tests.clients.conftest import skip_aloud
 from tests.processes import below
 from tests.rails.evm.signer.conftest import SETTINGS
 from tests.running import free_port
 from tollhouse.platform import rights
 
-__all__ = ["skip_aloud"]
 pytestmark = pytest.mark.xdist_group("serve")
 SYSTEM_PYTHON = Path("/usr/bin/python3")
 SOURCES = Path(__file__).parents[2] / "src"

@@ -10,7 +10,6 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor
-from tests.clients.conftest import skip_aloud
 from tests.invariants import broken_invariants, last_id
 from tests.rails.evm import anvil
 from tests.rails.evm.anvil import Anvil
@@ -22,7 +21,7 @@ from tollhouse.rails.evm.signer.client import SignerClient, SignerUnavailable
 from tollhouse.rails.evm.signer.messages import WalletFacts
 from tollhouse.rails.evm.signer.server import serve
 
-__all__ = ["anvil_url", "chain", "skip_aloud"]
+__all__ = ["anvil_url", "chain"]
 
 
 @pytest.hookimpl(tryfirst=True)
