@@ -139,6 +139,18 @@ def test_every_module_that_the_architecture_names_is_there() -> None:
     assert not [path for path in named if not (package / path).is_file() and not (HERE / path).is_file()]
 
 
+def test_every_file_to_start_with_is_there() -> None:
+    """The first file of a package names those to start with, from its own folder."""
+    named = [
+        path.parent / name
+        for path in PACKAGE
+        if path.name == "__init__.py"
+        for name in re.findall(r"`([a-z_/]+\.py)`", path.read_text())
+    ]
+    assert HERE / "src/tollhouse/ledger/books/post.py" in named
+    assert not [str(path) for path in named if not path.is_file()]
+
+
 def test_every_benchmark_and_experiment_can_be_imported() -> None:
     """The suite does not run them; a module that was moved is found here. Programs of other servers import those."""
     found = [path.relative_to(HERE) for part in ("benchmarks", "chaos") for path in (HERE / part).rglob("*.py")]

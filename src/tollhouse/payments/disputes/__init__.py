@@ -1,1 +1,4 @@
-"""Disputes: the merchant's response to chargebacks."""
+"""Disputes: the merchant's response to chargebacks.
+
+Start with `actions.py`.
+"""

@@ -1,1 +1,4 @@
-"""Receipts of payments: their numbers, their text, and their PDF files."""
+"""Receipts of payments: their numbers, their text, and their PDF files.
+
+Start with `store.py` for the numbers.
+"""

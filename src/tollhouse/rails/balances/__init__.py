@@ -1,1 +1,4 @@
-"""What rails have outside beside the ledger, and the operator's own money on them."""
+"""What rails have outside beside the ledger, and the operator's own money on them.
+
+Start with `measuring.py`.
+"""

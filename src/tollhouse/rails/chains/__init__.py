@@ -1,1 +1,4 @@
-"""What EVM networks and Bitcoin share: addresses, cursors and health of the rails that follow a chain."""
+"""What EVM networks and Bitcoin share: addresses, cursors and health of the rails that follow a chain.
+
+Start with `following.py`.
+"""

@@ -1,1 +1,4 @@
-"""Conversions of a merchant's balance from one currency to another, by request or by rule."""
+"""Conversions of a merchant's balance from one currency to another, by request or by rule.
+
+Start with `actions.py`, and `prices.py` for the rates.
+"""

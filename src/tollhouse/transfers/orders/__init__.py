@@ -1,1 +1,4 @@
-"""What withdrawals, conversions, balance payments and fulfillments share: errors, quotes, external ids and funds."""
+"""What withdrawals, conversions, balance payments and fulfillments share: errors, quotes, external ids and funds.
+
+Start with `quotes.py`.
+"""

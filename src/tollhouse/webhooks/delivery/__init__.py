@@ -1,1 +1,4 @@
-"""The delivery of webhook events: claims, signed requests, results and retries, within limits for each destination."""
+"""The delivery of webhook events: claims, signed requests, results and retries, within limits for each destination.
+
+Start with `worker.py`, and `results.py` for retries.
+"""

@@ -1,1 +1,4 @@
-"""Webhook settings, signing secrets, test events, and the history and redelivery of events."""
+"""Webhook settings, signing secrets, test events, and the history and redelivery of events.
+
+Start with `actions.py`.
+"""

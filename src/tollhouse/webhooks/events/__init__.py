@@ -1,1 +1,4 @@
-"""Webhook events: recorded in the transaction that causes them, with the secrets that sign them."""
+"""Webhook events: recorded in the transaction that causes them, with the secrets that sign them.
+
+Start with `record.py`.
+"""

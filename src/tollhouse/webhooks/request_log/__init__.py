@@ -1,1 +1,4 @@
-"""The request log: redacted requests to the Integration API of the last days."""
+"""The request log: redacted requests to the Integration API of the last days.
+
+Start with `recorder.py`.
+"""
