@@ -187,8 +187,9 @@ def _literals(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
 
 
 def _for_programs(node: ast.AST) -> list[ast.AST | None]:
-    """What of this node is a docstring, a type, or a description or an example in the API's document."""
-    if isinstance(node, ast.Expr):
+    """What of this node is a docstring, a type, a description or an example in the API's document, or on an error's page."""
+    is_solution = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "solution"
+    if isinstance(node, ast.Expr) or is_solution:
         return [node.value]
     if isinstance(node, ast.arg | ast.AnnAssign):
         return [node.annotation]

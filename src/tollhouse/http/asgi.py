@@ -44,10 +44,16 @@ from tollhouse.platform.server.security_headers import CROSS_ORIGIN, SAME_ORIGIN
 NO_STORE = (b"cache-control", b"no-store")
 CORS = (
     (b"access-control-allow-origin", b"*"),
-    (b"access-control-expose-headers", b"X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed"),
+    (
+        b"access-control-expose-headers",
+        b"X-Request-Id, Retry-After, WWW-Authenticate, Idempotency-Replayed, RateLimit, RateLimit-Policy, DPoP-Nonce",
+    ),
+)
+SENT_BY_NAME = (
+    b"Authorization, Content-Type, Idempotency-Key, X-API-Key, DPoP, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id"
 )
 PREFLIGHT = (
-    (b"access-control-allow-headers", b"Authorization, Content-Type, Idempotency-Key, X-API-Key"),
+    (b"access-control-allow-headers", SENT_BY_NAME),
     (b"access-control-max-age", b"86400"),
 )
 Hook = Callable[[], Awaitable[None]]
@@ -224,6 +230,7 @@ class AsgiApplication:
         if b"cache-control" not in [name for name, _ in headers]:
             headers.append(NO_STORE)
         headers.append((b"x-request-id", request.request_id.encode()))
+        headers += request.headers_to_add
         if cors:
             headers += self._cross_origin
             if request.method == "OPTIONS":

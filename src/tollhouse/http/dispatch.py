@@ -48,12 +48,14 @@ class IdempotencyKeyRequired(ApiError):
     """400: the operation moves money or resends events and requires a key."""
 
     code, message = "idempotency_key_required", "The Idempotency-Key header is required."
+    solution = "Send an `Idempotency-Key`, a new one for each action, such as a UUID."
 
 
 class IdempotencyKeyInvalid(ApiError):
     """400: an empty, repeated, overlong or non-ASCII key."""
 
     code, message = "idempotency_key_invalid", "Idempotency-Key must be 1 to 255 visible ASCII characters, sent once."
+    solution = "Send one `Idempotency-Key` of 1 to 255 visible ASCII characters, such as a UUID."
 
 
 class Dispatcher:

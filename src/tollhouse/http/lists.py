@@ -118,6 +118,7 @@ class PageTooDeep(ApiError):
 
     code, status = "page_too_deep", 422
     message = "Pages end at 10,000 rows. To continue, send the next_cursor of the last page as cursor."
+    solution = "Send `next_cursor` of the last page as `cursor`."
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("page", self.code, messages.A_SHALLOW_PAGE)])

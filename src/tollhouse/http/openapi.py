@@ -58,7 +58,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
         ),
     )
     schemas.components |= event_schemas(source.event_specs, schemas)
-    parts = _Parts(source, schemas, Examples(schemas.components, source.usual), ErrorComponents())
+    parts = _Parts(source, schemas, Examples(schemas.components, source.usual), ErrorComponents(base_url))
     paths: dict[str, Json] = {}
     names: set[str] = set()
     for operation in source.operations:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from tollhouse.http.dispatch import IdempotencyKeyInvalid, IdempotencyKeyRequired
 from tollhouse.http.lists import PageTooDeep
 from tollhouse.http.openapi_schemas import ERROR_RESPONSE, REF, Json
-from tollhouse.http.operations import Operation
+from tollhouse.http.operations import INTEGRATION, Operation
 from tollhouse.kernel.errors import (
     ApiError,
     InvalidRequest,
@@ -43,6 +43,14 @@ HEADERS: Json = {
         "description": "The authentication scheme and the reason of the error.",
         "schema": {"type": "string"},
     },
+    "RateLimit-Policy": {
+        "description": "The limit of requests of the credential: `q` in `w` seconds.",
+        "schema": {"type": "string", "examples": ['"api";q=1000;w=60']},
+    },
+    "RateLimit": {
+        "description": "Requests that are left (`r`) until they are counted anew in `t` seconds.",
+        "schema": {"type": "string", "examples": ['"api";r=958;t=13']},
+    },
     "Deprecation": {"description": "Time since which this operation is deprecated.", "schema": {"type": "string"}},
     "Link": {"description": "Link to the replacement.", "schema": {"type": "string"}},
     "Idempotency-Replayed": {
@@ -62,7 +70,8 @@ BODILESS = frozenset({HTTPStatus.NO_CONTENT, HTTPStatus.SEE_OTHER})
 class ErrorComponents:
     """The components of errors, collected while operations are described."""
 
-    def __init__(self) -> None:
+    def __init__(self, base_url: str) -> None:
+        self._base_url = base_url
         self.schemas: Json = {}
         self.examples: Json = {}
         self._named: dict[tuple[str, str], str] = {}
@@ -91,6 +100,7 @@ class ErrorComponents:
         count = sum(code == kind.code for code, _ in self._named)
         name = kind.code if count == 0 else f"{kind.code}_{count + 1}"
         body: Json = {"error": kind.code, "error_description": message, "request_id": REQUEST_ID}
+        body["doc_url"] = kind.doc_url(self._base_url)
         self._named[kind.code, message] = name
         self.examples[name] = {"summary": message, "value": body | EXTRA_MEMBERS.get(kind.code, {})}
         return name
@@ -124,7 +134,9 @@ def success(operation: Operation, schema: Json | None, example: Any = None) -> J
     """The success response; it has no body if there is no schema."""
     replayable = operation.idempotency != "no"
     more = ["Deprecation", "Link"] if operation.deprecated is not None else []
-    response = _answer(HTTPStatus(operation.status), "Success.", [*(["Idempotency-Replayed"] if replayable else []), *more])
+    counted = ["RateLimit-Policy", "RateLimit"] if operation.surface == INTEGRATION else []
+    named = [*(["Idempotency-Replayed"] if replayable else []), *more, *counted]
+    response = _answer(HTTPStatus(operation.status), "Success.", named)
     if schema is not None:
         shown = {JSON: {"schema": schema, "example": example}}
         for kind in operation.formats:

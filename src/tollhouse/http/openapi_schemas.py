@@ -26,6 +26,7 @@ FIELD_ERROR_SCHEMA: Json = {
         "field": {"type": "string", "description": "Path of the member, or name of the parameter."},
         "code": {"type": "string", "description": "What is wrong, for programs."},
         "message": {"type": "string", "description": "What is wrong, for people."},
+        "suggestion": {"type": "string", "description": "Name that an unknown member or parameter may have meant."},
     },
     "required": ["field", "code", "message"],
 }
@@ -37,6 +38,7 @@ ERROR_SCHEMA: Json = {
         "error": {"type": "string", "description": "The error code, for programs."},
         "error_description": {"type": "string", "description": "The explanation, for people. The text can change."},
         "request_id": {"type": "string", "format": "uuid", "description": "ID of the request, also in the server's log."},
+        "doc_url": {"type": "string", "format": "uri", "description": "Page of the error code: cause and solution."},
         "errors": {
             "type": "array",
             "items": {"$ref": REF.format(name=FIELD_ERROR)},
@@ -45,7 +47,7 @@ ERROR_SCHEMA: Json = {
         "scope": {"type": "string", "description": "With `missing_scope`, the scope that is required."},
         "details": {"type": "object", "description": "Further values that depend on the error code."},
     },
-    "required": ["error", "error_description", "request_id"],
+    "required": ["error", "error_description", "request_id", "doc_url"],
 }
 MINOR = "_minor"
 IN_MINOR_UNITS = "`{name}` in minor units, such as cents."

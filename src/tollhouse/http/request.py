@@ -59,10 +59,9 @@ class Request:
     the page of this request, of a form the one above it; `switch_path`, in the dashboard, that page without its mode, or the
     list of its object; `cancel_path` the page, or the nearest one above it, that opens
     without confirming the password; `is_of_both_modes`: the page shows the same in both. `error_layout` is how an error of
-    this request looks as a page: a guard
-    that knows the person keeps the navigation. `cookies_to_set` (name, value, seconds) are added to the response, also
-    to an error. `request_id` is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store
-    the latter.
+    this request looks as a page: a guard that knows the person keeps the navigation. `cookies_to_set` (name, value,
+    seconds) and `headers_to_add` are added to the response, also to an error. `request_id` is the caller's `X-Request-Id`
+    or, without one, `server_request_id`; permanent records store the latter.
     """
 
     __slots__ = (
@@ -73,6 +72,7 @@ class Request:
         "cookies_to_set",
         "error_layout",
         "headers",
+        "headers_to_add",
         "is_of_both_modes",
         "method",
         "mode",
@@ -123,6 +123,7 @@ class Request:
         self.switch_path = ""
         self.is_of_both_modes = False
         self.cookies_to_set: list[tuple[str, str, int]] = []
+        self.headers_to_add: tuple[tuple[bytes, bytes], ...] = ()
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
         """Run `action` in a transaction, by the actor and at the time of this request."""

@@ -140,10 +140,12 @@ def error_response(request: Request, error: ApiError, *, html: bool) -> Response
             response = page(request, "http/error.html", error.status, **context)
         return with_headers_of(error, response)
     body: dict[str, Any] = {"error": error.code, "error_description": str(error.message), "request_id": request.request_id}
+    body["doc_url"] = error.doc_url(request.services.settings.base_url)
     body.update(error.members)
     if error.field_errors:
         body["errors"] = [
             {"field": field_error.field, "code": field_error.code, "message": named(field_error.message, field_error.field)}
+            | ({"suggestion": field_error.suggestion} if field_error.suggestion else {})
             for field_error in error.field_errors
         ]
     return json_response(body, error.status, error.headers)

@@ -78,6 +78,11 @@ def named(message: Translatable, field: str) -> str:
     return f"`{field}` {english.removeprefix(SUBJECT)}" if field and english.startswith(SUBJECT) else english
 
 
+def unknown_field(suggestion: str) -> Translatable:
+    """A member that is not known, and the one that may have been meant."""
+    return Text("This is not a known field. Did you mean %(suggestion)s?", suggestion=f"`{suggestion}`")
+
+
 def whole_number(least: int | None, most: int | None) -> Translatable:
     """A number within bounds."""
     if least is not None and most is not None:

@@ -234,6 +234,7 @@ class InvalidClient(ApiError):
     """401: the application is unknown, revoked or suspended, or its credentials are wrong (RFC 6749 section 5.2)."""
 
     code, status, message = "invalid_client", 401, "Client authentication failed."
+    solution = "Check `client_id` and `client_secret`. After a rotation only the new secret is accepted."
 
     def __init__(self, message: str | None = None, *, detail: str = "") -> None:
         challenge = 'Basic realm="tollhouse", error="invalid_client"'
@@ -258,12 +259,14 @@ class InvalidGrant(ApiError):
 
     code = "invalid_grant"
     message = "The code or refresh token is invalid, expired, used or revoked, or does not match the request."
+    solution = "Do not repeat it. Ask the merchant to connect again."
 
 
 class InvalidScope(ApiError):
     """400: a scope is unknown, not registered or not granted, or there is none besides `offline_access`."""
 
     code, message = "invalid_scope", "`scope` contains an unknown scope, or one that is not allowed here."
+    solution = "Request scopes that the application has, with at least one besides `offline_access`."
 
 
 class TokensUnknown(OutcomeUnknown):
@@ -282,18 +285,21 @@ class UnsupportedGrantType(ApiError):
     """400: neither authorization_code nor refresh_token."""
 
     code, message = "unsupported_grant_type", "`grant_type` must be authorization_code or refresh_token."
+    solution = "Send `authorization_code` or `refresh_token`."
 
 
 class UnsupportedResponseType(ApiError):
     """400, by redirect: the response type is not `code`."""
 
     code, message = "unsupported_response_type", "`response_type` must be code."
+    solution = "Send `response_type=code`."
 
 
 class ApplicationRevoked(ApiError):
     """409: the application was revoked permanently and is read-only."""
 
     code, status, message = "application_revoked", 409, "This application is revoked and read-only."
+    solution = "Register a new application. A revoked one never returns."
 
 
 class ApplicationChanged(ApiError):
@@ -301,3 +307,4 @@ class ApplicationChanged(ApiError):
 
     code, status = "application_changed", 409
     message = "The application has changed since you loaded it. Reload it and try again."
+    solution = "Read the application again, apply your change to it, and send it with the new `version`."

@@ -4,7 +4,8 @@ So the rules of a request are checked together with its types, and one response 
 """
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Collection
+from difflib import get_close_matches
 from functools import cache
 from typing import Any, TypeVar, cast
 from uuid import UUID
@@ -20,6 +21,8 @@ from tollhouse.kernel.text import Translatable
 
 T = TypeVar("T")
 WHOLE_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]{0,17})")
+UNKNOWN = "unknown_field"
+SUGGESTIONS_MAX, NAME_CHARS_MAX = 5, 40
 NEUTRAL_ID = "00000000-0000-0000-0000-000000000000"
 NEUTRAL_TIME = "2000-01-01T00:00:00Z"
 
@@ -64,6 +67,13 @@ class Reader:
         if error not in self.field_errors:
             self.field_errors.append(error)
 
+    def _unknown(self, path: str, name: str, others: Collection[str]) -> None:
+        """An unknown member, with the name that may have been meant: for a few of usual length, since it takes time."""
+        suggested = sum(error.code == UNKNOWN for error in self.field_errors) < SUGGESTIONS_MAX
+        near = get_close_matches(name, sorted(others), 1) if suggested and len(name) <= NAME_CHARS_MAX else []
+        message = messages.unknown_field(near[0]) if near else messages.UNKNOWN_FIELD
+        self.field_errors.append(FieldError(path, UNKNOWN, message, near[0] if near else None))
+
     def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
         others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
         if value is None and len(others) < len(kind.types):
@@ -96,7 +106,7 @@ class Reader:
                 read[name] = neutral(field.type)
         if kind.forbid_unknown_fields:
             for name in members.keys() - fields.keys():
-                self._error(f"{path}.{name}" if path else name, "unknown_field", messages.UNKNOWN_FIELD)
+                self._unknown(f"{path}.{name}" if path else name, name, fields.keys() - members.keys())
         return read
 
     def _list(self, value: Any, kind: types.ListType | types.VarTupleType, path: str) -> Any:

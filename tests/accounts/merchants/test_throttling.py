@@ -1,6 +1,7 @@
 """Guessing passwords is slowed down by account and by address; requests of one credential by the minute."""
 
 import asyncio
+import re
 import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable
@@ -261,10 +262,14 @@ async def test_a_credential_has_so_many_requests_a_minute(dora: Actor, kind: str
         token, other = [(await app.connect(dora, "account:read"))["access_token"] for _ in range(2)]
         headers, others = {"Authorization": f"Bearer {token}"}, {"Authorization": f"Bearer {other}"}
     path = f"{INTEGRATION}/account"
-    for _ in range(REQUESTS):
-        (await dora.anonymously("GET", path, headers=headers)).ok()
+    for number in range(REQUESTS):
+        sent = (await dora.anonymously("GET", path, headers=headers)).ok()
+        assert sent.headers["RateLimit-Policy"] == f'"api";q={REQUESTS};w=60'
+        assert re.fullmatch(rf'"api";r={REQUESTS - number - 1};t=([1-9]|[1-5]\d|60)', sent.headers["RateLimit"])
     answer = (await dora.anonymously("GET", path, headers=headers)).refused("rate_limited", 429)
     assert 1 <= int(answer.headers["Retry-After"]) <= 60
+    assert answer.headers["RateLimit"] == f'"api";r=0;t={answer.headers["Retry-After"]}'
+    assert {"RateLimit", "RateLimit-Policy"} <= set(answer.headers["Access-Control-Expose-Headers"].split(", "))
     assert answer.headers["Access-Control-Allow-Origin"] == "*"
     (await dora.anonymously("GET", path, headers=others)).ok()
 
@@ -283,7 +288,15 @@ async def test_the_minute_can_be_without_limit(make_service: Callable[..., Servi
     lax = await with_limits(make_service, **({"TOLLHOUSE_RATE_API": "1"} | setting))
     async with sign_up(lax, "alice", "Alice's Coffee") as alice:
         for _ in range(3):
-            (await alice.get("/account")).ok()
+            assert "RateLimit" not in (await alice.get("/account")).ok().headers
+
+
+async def test_refused_requests_are_counted_and_say_what_is_left(dora: Actor) -> None:
+    key = {"X-API-Key": await dora.key(scopes=["account:read"])}
+    lacking = (await dora.anonymously("GET", f"{INTEGRATION}/balances", headers=key)).refused("missing_scope", 403)
+    assert lacking.headers["RateLimit"].startswith(f'"api";r={REQUESTS - 1};t=')
+    unknown = await dora.anonymously("GET", f"{INTEGRATION}/account", headers={"X-API-Key": "th_test_x"})
+    assert "RateLimit" not in unknown.refused("invalid_api_key", 401).headers
 
 
 def test_a_minute_begins_with_the_first_request_and_ends() -> None:

@@ -18,6 +18,8 @@ from tests.cast import Actor
 from tests.running import Service
 from tollhouse.instance.api import descriptions, reference
 from tollhouse.instance.docs.entries import GROUPS, entries
+from tollhouse.instance.docs.error_pages import error_pages
+from tollhouse.instance.docs.reference import error_codes
 from tollhouse.instance.docs.shapes import SchemaTables
 from tollhouse.platform.settings import config
 
@@ -139,12 +141,27 @@ async def test_the_codes_are_listed(alice: Actor) -> None:
     written = (await alice.anonymously("GET", "/docs/api/errors.md")).ok().text
     assert (
         "- **`application_changed`** 409. The application has changed since you loaded it. Reload it and try again.\\\n"
-        "  [save_client]" in written
+        "  [Cause and solution](/docs/errors/application_changed.md) · [save_client]" in written
     )
     assert (
         "- **`temporarily_unavailable`** 503. The service is temporarily unavailable. Nothing was changed. Try again. 429."
         in written
     )
+
+
+async def test_every_code_has_its_page_to_which_its_answers_lead(alice: Actor) -> None:
+    pages = error_pages(ENTRIES)
+    assert {code for entry in ENTRIES.values() for _, code, _ in error_codes(entry.shown)} <= set(pages)
+    assert {"method_not_allowed", "request_timeout", "misdirected_request"} <= set(pages)
+    for code in pages:
+        shown = (await alice.anonymously("GET", f"/docs/errors/{code}")).ok().text
+        assert all(f">{title}</h2>" in shown for title in ("What to do", "Message"))
+        assert f"# {code}\n" in (await alice.anonymously("GET", f"/docs/errors/{code}.md")).ok().text
+    refused = (await alice.get("/transactions/none")).refused("not_found", 404)
+    assert refused.body["doc_url"] == f"{alice.service.url}/docs/errors/not_found"
+    unknown = (await alice.anonymously("POST", "/api/v2/oauth/token")).refused("invalid_request", 400)
+    assert unknown.body["doc_url"].endswith("/docs/errors/invalid_request")
+    (await alice.anonymously("GET", "/docs/errors/nothing")).refused("not_found", 404)
 
 
 @pytest.mark.parametrize("name", ["nothing", "nothing.md", "open_link.md.md", "errors.md.md"])

@@ -7,14 +7,14 @@ import pytest
 
 from tests.cast import Actor
 from tollhouse.instance.api import reference as document
-from tollhouse.instance.docs import reference
 from tollhouse.instance.docs.book import chapters
 from tollhouse.instance.docs.entries import entries
+from tollhouse.instance.docs.error_pages import error_pages
 from tollhouse.instance.docs.search import HITS_MAX, SearchIndex, places
 from tollhouse.platform.settings import config
 
 ENTRIES = entries(msgspec.json.decode(document.encoded(config.load({}))))
-PLACES = tuple(places(chapters().values(), ENTRIES.values(), reference.messages(ENTRIES), "/docs/api/errors"))
+PLACES = tuple(places(chapters().values(), ENTRIES.values(), error_pages(ENTRIES).values()))
 INDEX = SearchIndex(PLACES)
 ADDRESS = re.compile(r'<li><a href="([^"]+)"')
 
@@ -28,7 +28,7 @@ ADDRESS = re.compile(r'<li><a href="([^"]+)"')
         ("withdrawals", "/docs/withdrawals"),
         ("verify signature", "/docs/webhooks#verify-the-signature"),
         ("payment.succeeded", "/docs/api/payment.succeeded"),
-        ("refund_not_allowed", "/docs/api/errors#refund_not_allowed"),
+        ("refund_not_allowed", "/docs/errors/refund_not_allowed"),
         ("open_link", "/docs/api/open_link"),
         ("test vector", "/docs/webhooks#verify-the-signature"),
     ],

@@ -29,12 +29,14 @@ class IdempotencyKeyReused(ApiError):
 
     code, status = "idempotency_key_reused", 422
     message = "This Idempotency-Key was used for a different request."
+    solution = "Send a new key for a new action. To repeat the first request, send exactly its body."
 
 
 class IdempotencyInProgress(ApiError):
     """409: the first request with this key has not finished."""
 
     code, status, message = "idempotency_in_progress", 409, "The first request with this Idempotency-Key is still running."
+    solution = "Wait for the seconds in `Retry-After` and repeat the request with the same key."
 
     def __init__(self) -> None:
         super().__init__(headers={"Retry-After": "1"})

@@ -68,6 +68,7 @@ class EmailUnverified(ErrorPage):
 
     code, status = "email_unverified", 403
     message = "Verify your email address first: open the link in the email we sent you, or request a new one under Security."
+    solution = "Open the link in the email, or request a new one under Security, then repeat the request."
 
     def __init__(self) -> None:
         super().__init__("identity/email_unverified.html")

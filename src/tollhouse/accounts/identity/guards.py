@@ -22,7 +22,7 @@ from tollhouse.accounts.identity.model import (
 )
 from tollhouse.accounts.identity.sessions import current_person
 from tollhouse.accounts.identity.stepup import DASHBOARD
-from tollhouse.accounts.identity.throttle import RequestMeter
+from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, RequestsLeft, limit_headers
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.kernel import scopes, tokens
@@ -236,8 +236,14 @@ def _actor_of(request: Request, caller: Caller) -> Actor:
 def _count_request(request: Request, caller: Caller) -> None:
     settings = request.services.settings
     credential = caller.grant_id or caller.api_key_id
-    if settings.rate_limits and settings.rate_api_per_min and credential is not None:
-        REQUESTS.count(credential, settings.rate_api_per_min, request.now)
+    limit = settings.rate_api_per_min
+    if settings.rate_limits and limit and credential is not None:
+        try:
+            left = REQUESTS.count(credential, limit, request.now)
+        except RateLimited as error:
+            request.headers_to_add = limit_headers(limit, RequestsLeft(0, error.wait_s))
+            raise
+        request.headers_to_add = limit_headers(limit, left)
 
 
 async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | None]:

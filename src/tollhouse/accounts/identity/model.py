@@ -88,6 +88,7 @@ class InvalidCredentials(ApiError):
     """401: unknown email or wrong password, with the same message and timing."""
 
     code, status, message = "invalid_credentials", 401, "Incorrect email or password."
+    solution = "Check email address and password, or reset the password."
 
 
 class NoCredential(ApiError):
@@ -103,6 +104,7 @@ class InvalidToken(ApiError):
     """401: the token is unknown, malformed, expired or revoked."""
 
     code, status, message = "invalid_token", 401, "The access token is unknown, expired or revoked."
+    solution = "Refresh the access token. If that fails, ask the merchant to connect again."
 
     def __init__(self) -> None:
         super().__init__(headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'})
@@ -112,6 +114,7 @@ class InvalidApiKey(ApiError):
     """401: the API key is unknown, malformed or revoked."""
 
     code, status, message = "invalid_api_key", 401, "The API key is unknown or revoked."
+    solution = "Check that the key is complete and not revoked, or create a new one in the dashboard."
 
     def __init__(self) -> None:
         super().__init__(headers={"WWW-Authenticate": CHALLENGE})
@@ -121,6 +124,7 @@ class MissingScope(ApiError):
     """403: the credential lacks the scope named by `scope`. The challenge uses the error code of RFC 6750."""
 
     code, status, message = "missing_scope", 403, "The credential does not have the required scope."
+    solution = "Use a key or a connection with the scope that `scope` names."
 
     def __init__(self, scope: str) -> None:
         challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
@@ -131,12 +135,14 @@ class AccountSuspended(ApiError):
     """403: the merchant is suspended. Its grants are kept."""
 
     code, status, message = "account_suspended", 403, "This merchant account is suspended."
+    solution = "Contact the operator. Until then you can read the dashboard and revoke keys and connections."
 
 
 class ApplicationSuspended(ApiError):
     """403: an operator suspended the application or its owner. Its grants are kept."""
 
     code, status, message = "application_suspended", 403, "This application is suspended."
+    solution = "Contact the operator. Connections are kept."
 
 
 class RecentAuthenticationRequired(ApiError):
@@ -144,6 +150,7 @@ class RecentAuthenticationRequired(ApiError):
 
     code, status = "recent_authentication_required", 403
     message = "Confirm your password and try again. Your last sign-in or confirmation was more than 15 minutes ago."
+    solution = "Call `POST /api/v2/merchant/session/confirm` with the password, then repeat the request."
 
 
 class TestModeOnly(ApiError):
@@ -151,6 +158,7 @@ class TestModeOnly(ApiError):
 
     code, status = "test_mode_only", 403
     message = "The simulator works only in the test environment."
+    solution = "Use a test key (`th_test_…`)."
 
 
 class ApplicationRequired(ApiError):
@@ -158,6 +166,7 @@ class ApplicationRequired(ApiError):
 
     code, status = "application_required", 403
     message = "Only the application can do this. Send its access token."
+    solution = "Send an access token of the application instead of an API key."
 
 
 class ConfidentialClientRequired(ApiError):
@@ -165,6 +174,7 @@ class ConfidentialClientRequired(ApiError):
 
     code, status = "confidential_client_required", 403
     message = "Only a confidential client, or the owner of the application in the dashboard, can do this."
+    solution = "Use a confidential application, or let its owner do it in the dashboard."
 
 
 class SignInFirst(ApiError):

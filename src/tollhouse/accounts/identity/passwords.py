@@ -34,6 +34,7 @@ class PasswordChanged(ApiError):
 
     code, status = "password_changed", 409
     message = "Your password was already changed by another request. This request changed nothing."
+    solution = "Sign in with the new password."
 
 
 async def request_reset(request: Request, email: str) -> None:

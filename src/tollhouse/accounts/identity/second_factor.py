@@ -60,6 +60,7 @@ class SecondFactorRequired(ApiError):
 
     code, status = "second_factor_required", 401
     message = "This account uses two-factor authentication. Send the code too."
+    solution = "Send the code of the authenticator as `code`."
 
     def __init__(self, holder_id: UUID) -> None:
         self.holder_id = holder_id
@@ -70,6 +71,7 @@ class InvalidCode(ApiError):
     """401: the code is wrong, expired or used."""
 
     code, status, message = "invalid_code", 401, "This code is incorrect, has expired, or was already used."
+    solution = "Enter the code that the authenticator shows now, or an unused backup code."
 
 
 class SecondFactorChanged(ApiError):
@@ -77,6 +79,7 @@ class SecondFactorChanged(ApiError):
 
     code, status = "second_factor_changed", 409
     message = "Two-factor authentication was changed in the meantime. This request changed nothing."
+    solution = "Load the page again."
 
 
 async def state(db: Pool, holder_id: UUID) -> FactorState | None:

@@ -10,6 +10,7 @@ import mmap
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from ipaddress import IPv6Address, IPv6Network
+from typing import NamedTuple
 from uuid import UUID
 
 from msgspec import Struct
@@ -33,9 +34,11 @@ class RateLimited(ApiError):
     """429: too many requests or failures. `Retry-After` has the seconds to wait."""
 
     code, status, message = "rate_limited", 429, "Too many requests. Try again later."
+    solution = "Wait for the seconds in `Retry-After`. The header `RateLimit` says how many requests are left."
 
     def __init__(self, wait: timedelta) -> None:
-        super().__init__(headers={"Retry-After": str(max(1, math.ceil(wait.total_seconds())))})
+        self.wait_s = max(1, math.ceil(wait.total_seconds()))
+        super().__init__(headers={"Retry-After": str(self.wait_s)})
 
 
 class FailureLimit(Struct, frozen=True):
@@ -116,6 +119,21 @@ class ErrorDelay:
                 self._waiting -= 1
 
 
+class RequestsLeft(NamedTuple):
+    """The requests that are left, and the seconds until they are counted anew."""
+
+    count: int
+    seconds: int
+
+
+def limit_headers(limit: int, left: RequestsLeft) -> tuple[tuple[bytes, bytes], ...]:
+    """The limit of requests and what is left of it, as headers (draft-ietf-httpapi-ratelimit-headers-11)."""
+    return (
+        (b"ratelimit-policy", b'"api";q=%d;w=%d' % (limit, MINUTE.seconds)),
+        (b"ratelimit", b'"api";r=%d;t=%d' % left),
+    )
+
+
 class RequestMeter:
     """Requests per credential and minute, in memory that this process shares with its forks.
 
@@ -131,7 +149,7 @@ class RequestMeter:
         self._names, self._ends_at, self._requests = names.cast("Q"), ends_at.cast("d"), requests.cast("Q")
         self._places = places
 
-    def count(self, credential: UUID, limit: int, now: datetime) -> None:
+    def count(self, credential: UUID, limit: int, now: datetime) -> RequestsLeft:
         """Count a request. Raises `RateLimited` beyond `limit` requests in the minute that the first one began."""
         name, at = credential.int & NAME_MASK, now.timestamp()
         first = free = name % self._places
@@ -142,10 +160,11 @@ class RequestMeter:
                 if self._requests[one] >= limit:
                     raise RateLimited(timedelta(seconds=round(ends_at - at, 6)))
                 self._requests[one] += 1
-                return
+                return RequestsLeft(limit - self._requests[one], math.ceil(ends_at - at))
             if ends_at < self._ends_at[free]:
                 free = one
         self._names[free], self._ends_at[free], self._requests[free] = name, at + MINUTE.total_seconds(), 1
+        return RequestsLeft(limit - 1, MINUTE.seconds)
 
     def count_network(self, address: str, limit: int, now: datetime) -> None:
         """Count a request of the network of this address. Raises `RateLimited` as `count`."""

@@ -21,6 +21,7 @@ class MailLinkExpired(ApiError):
 
     code, status = "link_over", 410
     message = "This link is invalid, was already used, or has expired. Request a new one."
+    solution = "Request a new link."
 
 
 class LinkOwner(NamedTuple):

@@ -182,12 +182,14 @@ class EmailTaken(ApiError):
     """409: an account with this email exists."""
 
     code, status, message = "email_taken", 409, "An account with this email address already exists. Sign in instead."
+    solution = "Sign in, or reset the password."
 
 
 class SignupClosed(ApiError):
     """403: sign-up is closed on this server."""
 
     code, status, message = "signup_closed", 403, "Sign-up is closed on this server."
+    solution = "Ask the operator for an account."
 
 
 def name_errors(field: str, name: str, chars_max: int) -> list[FieldError]:

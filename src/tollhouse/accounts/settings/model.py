@@ -189,6 +189,7 @@ class SettingsChanged(ApiError):
 
     code, status = "settings_changed", 409
     message = "The settings have changed. Retrieve them and try again."
+    solution = "Read the settings again, apply your change to them, and send them with the new `version`."
 
     def __init__(self, version: int) -> None:
         super().__init__(members={"details": {"version": version}})

@@ -22,7 +22,8 @@ from tollhouse.instance.docs import book, reference
 from tollhouse.instance.docs.book import Chapter, chapters
 from tollhouse.instance.docs.code import tabs
 from tollhouse.instance.docs.endpoint import EndpointView, endpoint_of
-from tollhouse.instance.docs.entries import CODES, REFERENCE, TRIAL, Contents, ReferenceEntry, contents_of, entries, grouped
+from tollhouse.instance.docs.entries import REFERENCE, TRIAL, Contents, ReferenceEntry, contents_of, entries, grouped
+from tollhouse.instance.docs.error_pages import error_pages
 from tollhouse.instance.docs.samples import can_be_tried, offers, trial_of
 from tollhouse.instance.docs.search import QUERY_CHARS_MAX, SearchIndex, places
 from tollhouse.kernel.errors import NotFound
@@ -99,6 +100,22 @@ async def chapter(request: Request, name: str) -> Response:
     if found is None:
         raise NotFound
     return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
+
+
+@OPERATIONS.add("GET", "/docs/errors", guard=READERS)
+async def errors_chapter(request: Request) -> Response:
+    """Show the chapter on errors, above the pages of their codes."""
+    return await chapter(request, "errors")
+
+
+@OPERATIONS.add("GET", "/docs/errors/{name}", guard=READERS, errors=(NotFound,))
+async def error_page(request: Request, name: str) -> Response:
+    """Show an error code; with the suffix `.md` as Markdown."""
+    code = name.removesuffix(".md")
+    found = _error_pages(request.services.settings).get(code)
+    if found is None:
+        raise NotFound
+    return _markdown(found.markdown) if name != code else _chapter_page(request, found)
 
 
 @OPERATIONS.add("GET", REFERENCE, guard=READERS)
@@ -222,6 +239,11 @@ def _codes_chapter(settings: Settings) -> Chapter:
 
 
 @cache
+def _error_pages(settings: Settings) -> dict[str, Chapter]:
+    return error_pages(_entries(settings))
+
+
+@cache
 def _view(settings: Settings, name: str) -> EndpointView:
     return endpoint_of(_entries(settings)[name], read(settings))
 
@@ -229,4 +251,4 @@ def _view(settings: Settings, name: str) -> EndpointView:
 @cache
 def _index(settings: Settings) -> SearchIndex:
     found = _entries(settings).values()
-    return SearchIndex(places(chapters().values(), found, reference.messages(_entries(settings)), CODES))
+    return SearchIndex(places(chapters().values(), found, _error_pages(settings).values()))

@@ -53,7 +53,10 @@ def codes(found: Mapping[str, ReferenceEntry]) -> str:
         for code in {code: None for _, code, _ in error_codes(entry.shown)}:
             names.setdefault(code, []).append(entry.name)
     said = messages(found)
-    lines = [f"- **`{code}`** {said[code]}\\\n  {_where(names[code])}" for code in sorted(said)]
+    lines = [
+        f"- **`{code}`** {said[code]}\\\n  [Cause and solution](/docs/errors/{code}.md) · {_where(names[code])}"
+        for code in sorted(said)
+    ]
     return "\n".join([CODES, *lines, ""])
 
 

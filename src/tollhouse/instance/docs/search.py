@@ -33,10 +33,8 @@ class Hit(Struct, frozen=True):
     excerpt: Markup
 
 
-def places(
-    chapters: Iterable[Chapter], entries: Iterable[ReferenceEntry], codes: Mapping[str, str], codes_path: str
-) -> Iterator[Place]:
-    """Everything that can be found. `codes` are the messages of the error codes."""
+def places(chapters: Iterable[Chapter], entries: Iterable[ReferenceEntry], errors: Iterable[Chapter]) -> Iterator[Place]:
+    """Everything that can be found. `errors` are the pages of the error codes."""
     for chapter in chapters:
         yield Place(chapter.path, chapter.title, "Guides", f"{chapter.about}. {chapter.opening}")
         for heading in chapter.headings:
@@ -44,8 +42,8 @@ def places(
     for entry in entries:
         about = (entry.shown.get("description", "") or entry.shown.get("summary", "")).replace("`", "")
         yield Place(f"/docs/api/{entry.name}", entry.title, entry.group, about, f"{entry.method} {entry.path} {entry.name}")
-    for code, message in codes.items():
-        yield Place(f"{codes_path}#{code}", code, "Error codes", message)
+    for page in errors:
+        yield Place(page.path, page.title, "Error codes", " ".join(heading.text for heading in page.headings))
 
 
 class SearchIndex:

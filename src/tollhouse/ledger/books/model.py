@@ -205,6 +205,7 @@ class InsufficientFunds(ApiError):
     """422: the balance does not cover it. Nothing was posted."""
 
     code, status, message = "insufficient_funds", 422, "The available balance does not cover this amount."
+    solution = "Read the balance, then send a smaller amount or wait for payments."
 
     def __init__(self, details: Mapping[str, object] | None = None) -> None:
         super().__init__(members={"details": dict(details)} if details else None)
@@ -215,6 +216,7 @@ class BalanceLimitExceeded(ApiError):
 
     code, status = "balance_limit_exceeded", 422
     message = "The balance would exceed its limit of 9007199254740991 minor units."
+    solution = "Withdraw or convert a part of the balance first."
 
 
 class AlreadyPosted(ApiError):

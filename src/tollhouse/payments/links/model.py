@@ -236,6 +236,7 @@ class LinkExpired(ApiError):
 
     code, status = "payment_link_expired", 410
     message = "This payment link has expired."
+    solution = "Create a new payment link."
 
 
 class LinkCanceled(ApiError):
@@ -243,6 +244,7 @@ class LinkCanceled(ApiError):
 
     code, status = "payment_link_canceled", 410
     message = "This payment link was canceled."
+    solution = "Create a new payment link."
 
 
 class MethodUnavailable(ApiError):
@@ -250,6 +252,7 @@ class MethodUnavailable(ApiError):
 
     code, status = "method_unavailable", 422
     message = "This payment method is not available here."
+    solution = "Choose a method that the list shows as available, or read its `unavailable_reason`."
 
     def __init__(self, reason: str | None = None) -> None:
         super().__init__(members={"details": {"unavailable_reason": reason}} if reason else None)

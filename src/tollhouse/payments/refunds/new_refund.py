@@ -84,6 +84,7 @@ class RefundNotAllowed(ApiError):
 
     code, status = "refund_not_allowed", 422
     message = "This payment cannot be refunded."
+    solution = "Read `details.reason` and return the money in another way."
 
     def __init__(self, reason: NotRefundable) -> None:
         super().__init__(members={"details": {"reason": reason}})
@@ -95,6 +96,7 @@ class ReceiverRequired(ApiError):
 
     code, status = "receiver_required", 422
     message = "The paying account is unknown. Enter the recipient of the refund."
+    solution = "Send the `receiver` of the refund."
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, self.message)])
@@ -105,6 +107,7 @@ class RefundLimitReached(ApiError):
 
     code, status = "refund_limit_reached", 409
     message = "This payment has 20 refunds already. Only everything that is left can still be refunded."
+    solution = "Refund everything that is left, without `amount`."
 
     def __init__(self) -> None:
         super().__init__(members={"details": {"limit": REFUNDS_MAX}})
@@ -115,6 +118,7 @@ class ChargedBack(ApiError):
 
     code, status = "payment_charged_back", 409
     message = "This payment was charged back and cannot be refunded."
+    solution = "Nothing can be refunded: the customer has the money again."
 
 
 class Destination(Struct, frozen=True):

@@ -322,7 +322,8 @@ class HttpProtocol(HttpToolsProtocol):
         self._linger()
 
     def _answer(self, error: ApiError, request_id: str) -> bytes:
-        body = msgspec.json.encode({"error": error.code, "error_description": str(error.message), "request_id": request_id})
+        members = {"error": error.code, "error_description": str(error.message), "request_id": request_id}
+        body = msgspec.json.encode(members | {"doc_url": error.doc_url(self._settings.base_url)})
         headers = [
             *self.server_state.default_headers,
             (b"content-type", b"application/json"),

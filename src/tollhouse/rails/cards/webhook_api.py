@@ -62,6 +62,7 @@ class InvalidSignature(ApiError):
     """400: no signature fits, or it is too old."""
 
     code, message = "invalid_signature", "The signature of the webhook is missing, invalid or too old."
+    solution = "Send the raw body unchanged, signed with the current secret, within its time."
 
 
 class EventReceived(Struct, frozen=True):

@@ -132,6 +132,7 @@ class SelfPayment(ApiError):
 
     code, status = "self_payment_not_allowed", 422
     message = "The application belongs to the paying merchant. A merchant cannot pay itself."
+    solution = "Use a connection of another merchant."
 
 
 class CaptureTooLarge(ApiError):
@@ -149,6 +150,7 @@ class PayerSuspended(ApiError):
 
     code, status = "payer_suspended", 409
     message = "The paying merchant is suspended. The reservation can only be released."
+    solution = "Release the reservation, or wait until the merchant is reactivated."
 
 
 class RevokedApplicationCapture(ApiError):

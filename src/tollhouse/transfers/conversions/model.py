@@ -221,6 +221,7 @@ class RateUnavailable(ApiError):
 
     code, status = "pair_unavailable", 422
     message = "This refund needs a conversion, for which there is no rate at the moment. Try again later."
+    solution = "Try again later. Nothing was changed."
 
     def __init__(self, reason: str) -> None:
         super().__init__(members={"details": {"unavailable_reason": reason}})
@@ -230,6 +231,7 @@ class RuleConflict(ApiError):
     """409: another rule converts from this currency, or the rules would form a cycle."""
 
     code, status, message = "conversion_rule_conflict", 409, "The rule conflicts with another rule."
+    solution = "Change or end the other rule first."
 
     def __init__(self, conflicting_id: UUID) -> None:
         super().__init__(members={"details": {"conflicting_id": str(conflicting_id)}})
@@ -239,6 +241,7 @@ class RuleChanged(ApiError):
     """409: the rule was changed since it was read."""
 
     code, status, message = "conversion_rule_changed", 409, "The rule has changed. Retrieve it and try again."
+    solution = "Read the rule again, apply your change to it, and send it with the new `version`."
 
     def __init__(self, version: int) -> None:
         super().__init__(members={"details": {"version": version}})

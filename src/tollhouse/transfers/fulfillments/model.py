@@ -98,6 +98,7 @@ class ProductUnavailable(ApiError):
 
     code, status = "product_unavailable", 422
     message = "This product is not available."
+    solution = "Choose a product that the list shows as available."
 
     def __init__(self, reason: UnavailableReason | None) -> None:
         super().__init__(

@@ -100,6 +100,7 @@ class DailyLimitExceeded(ApiError):
     """422: the amount exceeds the method's daily limit."""
 
     code, status, message = "daily_limit_exceeded", 422, "The amount exceeds what is left of the method's daily limit."
+    solution = "Send a smaller amount, or wait: the limit is of the last 24 hours."
 
     def __init__(self, remaining_minor: int, resets_at: datetime) -> None:
         super().__init__(members={"details": {"remaining_minor": remaining_minor, "resets_at": stamp(resets_at)}})
@@ -110,6 +111,7 @@ class RecipientNotSaved(ApiError):
 
     code, status = "recipient_not_saved", 422
     message = "This account withdraws only to saved recipients. Add the recipient first."
+    solution = "Add the recipient first, or turn the setting off."
 
     def __init__(self) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, messages.A_SAVED_RECIPIENT)])
@@ -119,6 +121,7 @@ class RecipientNotActive(ApiError):
     """422: the saved recipient was added a short time ago; `details.active_at` is when it can be paid."""
 
     code, status, message = "recipient_not_active", 422, "This recipient was added recently and cannot be paid yet."
+    solution = "Wait until `details.active_at`."
 
     def __init__(self, active_at: datetime) -> None:
         super().__init__(members={"details": {"active_at": stamp(active_at)}})

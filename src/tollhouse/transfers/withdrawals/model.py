@@ -217,6 +217,7 @@ class InvalidReceiver(ApiError):
     """422: the rail cannot send money to this receiver."""
 
     code, status, message = "invalid_receiver", 422, "Withdrawals to this recipient are not possible."
+    solution = "Check the receiver against `receiver_type` of the method."
 
     def __init__(self, reason: Translatable) -> None:
         super().__init__(field_errors=[FieldError("receiver", self.code, reason)])
@@ -227,6 +228,7 @@ class RecipientExists(ApiError):
 
     code, status = "recipient_exists", 409
     message = "This recipient is saved already. To change it, delete it and create it again."
+    solution = "Use the recipient with the ID in `details.existing_id`."
 
     def __init__(self, existing_id: UUID | None) -> None:
         super().__init__(members=None if existing_id is None else {"details": {"existing_id": str(existing_id)}})
@@ -236,18 +238,21 @@ class TooManyRecipients(ApiError):
     """409: the environment has the maximum number of saved recipients."""
 
     code, status, message = "too_many_recipients", 409, "This account has 500 recipients. Delete one to add another."
+    solution = "Delete recipients that you do not need."
 
 
 class TooManySchedules(ApiError):
     """409: the environment has the maximum number of schedules."""
 
     code, status, message = "too_many_schedules", 409, "This account has 50 schedules. End one to create another."
+    solution = "End schedules that you do not need."
 
 
 class BatchExists(ApiError):
     """409: the batch of this form was created before."""
 
     code, status, message = "batch_exists", 409, "This batch was created before."
+    solution = "Read the batch that was created."
 
 
 def mask(receiver: str, kind: ReceiverType) -> str:

@@ -280,24 +280,28 @@ class DeprecatedWebhookRemoved(ApiError):
 
     code, status = "deprecated_webhook_removed", 410
     message = "Saved webhook URLs are no longer supported. Send webhook_url with each request."
+    solution = "Send `webhook_url` with each request that creates an object."
 
 
 class WebhookSecretMissing(ApiError):
     """409: no signing secret is active."""
 
     code, status, message = "webhook_secret_missing", 409, "This environment has no active webhook signing secret."
+    solution = "Generate and activate a signing secret."
 
 
 class WebhookDeliveryDisabled(ApiError):
     """409: delivery is disabled in the environment."""
 
     code, status, message = "webhook_delivery_disabled", 409, "Webhook delivery is turned off in this environment."
+    solution = "Turn webhook delivery on in the settings."
 
 
 class WebhookDestinationMissing(ApiError):
     """409: neither the event nor the configuration has a URL."""
 
     code, status, message = "webhook_destination_missing", 409, "This event has no destination URL."
+    solution = "Send the event to a URL that you save, or create objects with `webhook_url`."
 
 
 def url_errors(url: str, env: MerchantEnv, settings: Settings) -> list[FieldError]:
