@@ -48,7 +48,7 @@ HEADERS: Json = {
         "schema": {"type": "string", "examples": ['"api";q=1000;w=60']},
     },
     "RateLimit": {
-        "description": "Requests that are left (`r`) until they are counted anew in `t` seconds.",
+        "description": "Requests that are left (`r`) until the count starts again in `t` seconds.",
         "schema": {"type": "string", "examples": ['"api";r=958;t=13']},
     },
     "Deprecation": {"description": "Time since which this operation is deprecated.", "schema": {"type": "string"}},

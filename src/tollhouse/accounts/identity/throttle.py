@@ -120,7 +120,7 @@ class ErrorDelay:
 
 
 class RequestsLeft(NamedTuple):
-    """The requests that are left, and the seconds until they are counted anew."""
+    """The requests that are left, and the seconds until the count starts again."""
 
     count: int
     seconds: int
