@@ -1241,6 +1241,11 @@ export interface components {
              * @description ID of the request, also in the server's log.
              */
             request_id: string;
+            /**
+             * Format: uri
+             * @description Page of the error code: cause and solution.
+             */
+            doc_url: string;
             /** @description Every invalid member and parameter. */
             errors?: components["schemas"]["FieldError"][];
             /** @description With `missing_scope`, the scope that is required. */
@@ -2267,6 +2272,8 @@ export interface components {
             code: string;
             /** @description What is wrong, for people. */
             message: string;
+            /** @description Name that an unknown member or parameter may have meant. */
+            suggestion?: string;
         };
         /** @description The financial summary: a row for each currency and period, ordered by currency and time. */
         FinancialReport: {
