@@ -188,13 +188,12 @@ def _literals(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
 
 def _for_programs(node: ast.AST) -> list[ast.AST | None]:
     """What of this node is a docstring, a type, a description or an example in the API's document, or on an error's page."""
-    is_solution = isinstance(node, ast.Assign) and isinstance(node.targets[0], ast.Name) and node.targets[0].id == "solution"
-    if isinstance(node, ast.Expr) or is_solution:
+    if isinstance(node, ast.Expr):
         return [node.value]
-    if isinstance(node, ast.arg | ast.AnnAssign):
-        return [node.annotation]
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
-        return [node.returns]
+    if isinstance(node, ast.Assign):
+        return [node.value for name in node.targets if isinstance(name, ast.Name) and name.id == "solution"]
+    if isinstance(node, ast.arg | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef):
+        return [node.annotation if isinstance(node, ast.arg | ast.AnnAssign) else node.returns]
     if isinstance(node, ast.Call):
         described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
         return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in {"cast", "example"} else [])

@@ -122,7 +122,7 @@ class ErrorDelay:
 class RequestsLeft(NamedTuple):
     """The requests that are left, and the seconds until the count starts again."""
 
-    count: int
+    number: int
     seconds: int
 
 

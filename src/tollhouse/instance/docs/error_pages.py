@@ -51,15 +51,14 @@ def _kinds(above: type[ApiError]) -> Iterator[type[ApiError]]:
 
 
 def _text(code: str, kinds: list[type[ApiError]], places: Mapping[str, str]) -> str:
-    statuses = dict.fromkeys(f"{kind.status} {HTTPStatus(kind.status).phrase}" for kind in kinds)
-    causes = dict.fromkeys(filter(None, map(_cause, kinds)))
-    solutions = dict.fromkeys(kind.solution or AFTER_STATUS.get(kind.status, AFTER_STATUS[REFUSED]) for kind in kinds)
+    statuses = list(dict.fromkeys(f"{kind.status} {HTTPStatus(kind.status).phrase}" for kind in kinds))
+    solutions = [kind.solution or AFTER_STATUS.get(kind.status, AFTER_STATUS[REFUSED]) for kind in kinds]
     links = [f"- [{title}](/docs/api/{name}.md)" for name, title in places.items()]
     parts = [
         f"# {code}",
         f"HTTP status: `{'`, `'.join(statuses)}`. Nothing was changed, unless the message says that the outcome is unknown.",
-        *_section("Message", dict.fromkeys(str(kind.message) for kind in kinds)),
-        *_section("Cause", causes),
+        *_section("Message", [str(kind.message) for kind in kinds]),
+        *_section("Cause", [_cause(kind) for kind in kinds]),
         *_section("What to do", solutions),
         "## Endpoints",
         "\n".join(links) or ELSEWHERE,
@@ -74,7 +73,9 @@ def _cause(kind: type[ApiError]) -> str:
     return cause[:1].upper() + cause[1:]
 
 
-def _section(title: str, sentences: Mapping[str, None]) -> Iterator[str]:
-    if sentences:
+def _section(title: str, sentences: list[str]) -> Iterator[str]:
+    """A section with each of these sentences once; none if all are empty."""
+    found = [one for one in dict.fromkeys(sentences) if one]
+    if found:
         yield f"## {title}"
-        yield "\n".join(f"- {one}" for one in sentences) if len(sentences) > 1 else next(iter(sentences))
+        yield "\n".join(f"- {one}" for one in found) if len(found) > 1 else found[0]

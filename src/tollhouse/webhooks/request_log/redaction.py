@@ -61,8 +61,8 @@ SHOWN = frozenset(
     {
         "active", "amount", "amount_paid", "amount_received", "amount_refunded", "attempts", "balance_payment_id",
         "cancelable", "captured", "client_id", "confirmations", "conversion_id", "cost", "count", "created_from",
-        "created_to", "currency", "debit", "default_currency", "doc_url", "enabled", "error", "error_description", "event_types",
-        "expires_in", "failure_code", "fee", "from_amount", "from_currency", "fulfillment_id", "group_by", "has_more",
+        "created_to", "currency", "debit", "default_currency", "doc_url", "enabled", "error", "error_description",
+        "event_types", "expires_in", "failure_code", "fee", "from_amount", "from_currency", "fulfillment_id", "group_by", "has_more",
         "has_secret", "hold_id", "id", "late_monitoring_days", "limit", "link_expiry_minutes", "livemode", "max_cost",
         "max_payments", "message", "method_id", "method_type", "min_to_amount", "mode", "network", "network_fee",
         "network_fee_mode", "object", "outcome", "overpayment", "page", "payment_link_id", "payment_method_ids",
