@@ -48,7 +48,7 @@ from tollhouse.pages.console import store
 from tollhouse.pages.console.layout import ConfirmedAction
 from tollhouse.platform.database.pool import Tx
 from tollhouse.rails.balances import store as balances_store
-from tollhouse.rails.balances.measuring import MeasuredRail
+from tollhouse.rails.balances.measuring import is_measured
 from tollhouse.transfers.gate.adjustments import post_adjustment, record_adjustment
 
 ADJUSTMENTS_COUNT_FOR = timedelta(hours=24)
@@ -333,7 +333,7 @@ FLOAT_SOURCE = "rail_float"
 def ensure_measured(services: Services, rail_name: str, currency: str) -> None:
     """Raise `OperatorRefusedError` unless the rail is configured, is compared with the ledger, and has this currency."""
     found = services.rails.find(rail_name, "live")
-    if not isinstance(found, MeasuredRail):
+    if not is_measured(found):
         raise OperatorRefusedError(Text("%(rail)s is no rail that is compared with the ledger.", rail=rail_name))
     carried = found.currencies if isinstance(found, ChainNetwork) else services.catalogue.currencies
     if currency not in carried:

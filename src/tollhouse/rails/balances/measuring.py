@@ -2,28 +2,20 @@
 
 import time
 from collections.abc import Mapping
-from contextlib import AbstractAsyncContextManager, nullcontext
 from datetime import datetime, timedelta
-from typing import Protocol
 
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalances
-from tollhouse.kernel.rails.registry import Rails
+from tollhouse.kernel.rails.provider import CannotMeasureError, OutsideBalances, Provider
 from tollhouse.ledger.accounting import store as totals_store
 from tollhouse.ledger.books.model import rail as rail_account
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log.events import log
 from tollhouse.rails.balances import store
 from tollhouse.rails.balances.model import RailBalance
-from tollhouse.rails.bitcoin.balances import open_wallet
-from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
-from tollhouse.rails.cards.balances import CardsReading
-from tollhouse.rails.cards.stripe.cards import StripeCards
-from tollhouse.rails.evm.balances import NetworkReading
-from tollhouse.rails.evm.network.provider import EvmNetwork
+from tollhouse.rails.configured import MEASUREMENTS
 from tollhouse.rails.json_rpc import NodeError
 
 INTERVAL, RETRY_AFTER = timedelta(minutes=5), timedelta(minutes=1)
@@ -31,10 +23,6 @@ SHARE = 20
 """A measurement that takes long is made less often: it takes at most one part in so many of the time."""
 TRIES = 5
 """How often the balance at a provider, or in a wallet, is read until nothing changes it meanwhile."""
-
-
-MeasuredRail = EvmNetwork | BitcoinNetwork | StripeCards
-"""A rail that can be asked what it has, and is compared with the ledger."""
 
 
 class RailBooks:
@@ -53,42 +41,9 @@ class RailBooks:
         return cls(balances_minor, await store.count_floats(tx, rail, mode))
 
 
-class RailReading(Protocol):
-    """A rail while it is measured: what is outside and what the database knows are read by turns, until they fit."""
-
-    changed: str
-    """Why they never fit."""
-
-    async def read_outside(self) -> None:
-        """Read what has to be read before the database. Raises `CannotMeasureError` and `NodeError`."""
-        ...
-
-    async def read_books(self, tx: Tx) -> None:
-        """Read what the database knows, in the snapshot in which the ledger is read. Raises `CannotMeasureError`."""
-        ...
-
-    async def find_balances(self, booked_minor: Mapping[str, int]) -> OutsideBalances | None:
-        """The balances as of the moment at which the database was read; None if something has changed meanwhile.
-
-        `booked_minor` is what the ledger has, by currency. Raises `CannotMeasureError` and `NodeError`.
-        """
-        ...
-
-
-def open_reading(services: Services, rail: MeasuredRail, now: datetime) -> AbstractAsyncContextManager[RailReading]:
-    """Begin to measure a rail."""
-    match rail:
-        case EvmNetwork():
-            return nullcontext(NetworkReading(services, rail))
-        case BitcoinNetwork():
-            return open_wallet(services.db, rail)
-        case StripeCards():
-            return nullcontext(CardsReading(services, rail, now))
-
-
-async def measure_rail(services: Services, rail: MeasuredRail, now: datetime) -> list[RailBalance]:
+async def measure_rail(services: Services, rail: Provider, now: datetime) -> list[RailBalance]:
     """Measure a rail and compare it with the ledger. Raises `CannotMeasureError` and `NodeError`."""
-    async with open_reading(services, rail, now) as reading:
+    async with MEASUREMENTS[type(rail)](services, rail, now) as reading:
         for _ in range(TRIES):
             await reading.read_outside()
             async with services.db.connection() as tx, tx.snapshot():
@@ -124,19 +79,19 @@ def compare(
     return compared
 
 
-def measured(rails: Rails) -> list[MeasuredRail]:
-    """The rails that are compared with the ledger."""
-    return [*rails.of(EvmNetwork), *rails.of(BitcoinNetwork), *rails.of(StripeCards)]
+def is_measured(provider: Provider | None) -> bool:
+    """Whether the rail can be asked what it has, and is compared with the ledger."""
+    return type(provider) in MEASUREMENTS
 
 
 async def measure_balances(services: Services) -> None:
     """Measure each rail that is due, unless another worker does."""
-    for rail in measured(services.rails):
+    for rail in filter(is_measured, services.rails.providers.values()):
         if await store.claim(services.db, rail.name, rail.mode, clock.now(), INTERVAL):
             await measure(services, rail, clock.now())
 
 
-async def measure(services: Services, rail: MeasuredRail, now: datetime) -> None:
+async def measure(services: Services, rail: Provider, now: datetime) -> None:
     """Measure a rail and store what was found, or why it could not be measured. The last measurement stays."""
     began_s, failure = time.monotonic(), None
     try:

@@ -2,10 +2,11 @@
 
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
 from tollhouse.rails.bitcoin import jobs
+from tollhouse.rails.bitcoin.balances import open_wallet
 from tollhouse.rails.bitcoin.batches_store import INVARIANTS
 from tollhouse.rails.bitcoin.network.provider import BitcoinNetwork
 from tollhouse.rails.bitcoin.settings import BitcoinSettings
-from tollhouse.rails.rail import Rail, Table
+from tollhouse.rails.rail import Measurement, Rail, Table
 
 ADVANCE_S, MEASURE_S = 1, 10
 SLICE = Slice(
@@ -16,4 +17,8 @@ SLICE = Slice(
     ),
     invariants=INVARIANTS,
 )
-RAIL = Rail(slice=SLICE, table=Table(BitcoinSettings, BitcoinNetwork))
+RAIL = Rail(
+    slice=SLICE,
+    table=Table(BitcoinSettings, BitcoinNetwork),
+    measurement=Measurement(BitcoinNetwork, lambda services, network, _: open_wallet(services.db, network)),
+)

@@ -1,12 +1,15 @@
 """What this package registers: see `http.slice`."""
 
+from contextlib import nullcontext
+
 from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.rails.cards import payments, webhook_api
 from tollhouse.rails.cards.balance_store import INVARIANTS
+from tollhouse.rails.cards.balances import CardsReading
 from tollhouse.rails.cards.settings import StripeSettings
 from tollhouse.rails.cards.stripe.cards import StripeCards
 from tollhouse.rails.cards.stripe.client import read_account
-from tollhouse.rails.rail import Rail, Table
+from tollhouse.rails.rail import Measurement, Rail, Table
 
 SETTLE_EVERY_S = 5
 SLICE = Slice(
@@ -24,4 +27,5 @@ SLICE = Slice(
 RAIL = Rail(
     slice=SLICE,
     table=Table(StripeSettings, lambda name, settings: StripeCards(read_account(name, settings))),
+    measurement=Measurement(StripeCards, lambda services, cards, now: nullcontext(CardsReading(services, cards, now))),
 )
