@@ -4152,8 +4152,10 @@ CREATE TABLE public.webhook_secrets (
     created_at timestamp with time zone NOT NULL,
     activated_at timestamp with time zone,
     retired_at timestamp with time zone,
+    signs_until timestamp with time zone,
     CONSTRAINT webhook_secrets_check CHECK (((state <> 'active'::text) OR (activated_at IS NOT NULL))),
     CONSTRAINT webhook_secrets_check1 CHECK (((state = 'retired'::text) = (retired_at IS NOT NULL))),
+    CONSTRAINT webhook_secrets_check2 CHECK (((signs_until IS NULL) OR (state = 'retired'::text))),
     CONSTRAINT webhook_secrets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_secrets_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'active'::text, 'retired'::text])))
 );
@@ -4916,6 +4918,7 @@ CREATE INDEX webhook_redelivery_runs_old ON public.webhook_redelivery_runs USING
 CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_runs USING btree (merchant_id, mode) WHERE (ended_at IS NULL);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
+CREATE UNIQUE INDEX webhook_secrets_one_previous ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (signs_until IS NOT NULL);
 CREATE INDEX withdrawal_batches_of_merchant ON public.withdrawal_batches USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX withdrawal_quotes_old ON public.withdrawal_quotes USING btree (created_at);
 CREATE INDEX withdrawal_recipients_by_account ON public.withdrawal_recipients USING btree (merchant_id, mode, rail, account);

@@ -74,6 +74,10 @@ export declare class Disputes extends Resource {
     /** Accept a dispute. The customer keeps the amount. This cannot be undone. Scope: `payments:write`. */
     accept(disputeId: string, options?: RequestOptions): Promise<schema.DisputeView>;
 }
+export declare class Events extends Resource {
+    /** Read the event feed. Events of the environment in the order of their positions, oldest first. Scope: `webhooks:read`. */
+    get(query?: Omit<Query<"read_feed">, "format">, options?: RequestOptions): Promise<schema.FeedPage>;
+}
 export declare class FulfillmentProducts extends Resource {
     /** List fulfillment products. Unavailable ones have a reason. Scope: `fulfillments:read`. */
     list(query?: Query<"list_fulfillment_products">, options?: RequestOptions): List<schema.FulfillmentProductList, schema.ProductView>;
@@ -174,7 +178,7 @@ export declare class Webhook extends Resource {
     /** Turn off webhook delivery. Applies to the current environment. Scope: `webhooks:write`. */
     disable(options?: RequestOptions): Promise<schema.WebhookConfiguration | null>;
     /** Rotate the signing secret. The new value is returned once. Scope: `webhooks:write`. */
-    rotateSecret(options?: RequestOptions): Promise<schema.SecretView>;
+    rotateSecret(body?: schema.SigningSecretRotation, options?: RequestOptions): Promise<schema.SecretView>;
     /** Send a test event. It is signed, sent once to the given URL, and recorded. Scope: `webhooks:write`. */
     sendTest(body: schema.NewTestEvent, options?: RequestOptions): Promise<schema.EventView>;
 }
@@ -246,6 +250,7 @@ export declare class Resources {
     readonly conversions: Conversions;
     readonly currencies: Currencies;
     readonly disputes: Disputes;
+    readonly events: Events;
     readonly fulfillmentProducts: FulfillmentProducts;
     readonly fulfillments: Fulfillments;
     readonly ledger: Ledger;

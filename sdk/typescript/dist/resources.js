@@ -124,6 +124,12 @@ export class Disputes extends Resource {
         return this.api.call("POST", path `/disputes/${disputeId}/accept`, options);
     }
 }
+export class Events extends Resource {
+    /** Read the event feed. Events of the environment in the order of their positions, oldest first. Scope: `webhooks:read`. */
+    get(query = {}, options) {
+        return this.api.call("GET", "/events", options, { query });
+    }
+}
 export class FulfillmentProducts extends Resource {
     /** List fulfillment products. Unavailable ones have a reason. Scope: `fulfillments:read`. */
     list(query = {}, options) {
@@ -300,8 +306,8 @@ export class Webhook extends Resource {
         return this.api.call("DELETE", "/webhook", options);
     }
     /** Rotate the signing secret. The new value is returned once. Scope: `webhooks:write`. */
-    rotateSecret(options) {
-        return this.api.call("POST", "/webhook/rotate-secret", options, { once: true });
+    rotateSecret(body = {}, options) {
+        return this.api.call("POST", "/webhook/rotate-secret", options, { body, once: true });
     }
     /** Send a test event. It is signed, sent once to the given URL, and recorded. Scope: `webhooks:write`. */
     sendTest(body, options) {
@@ -420,6 +426,7 @@ export class Resources {
     conversions;
     currencies;
     disputes;
+    events;
     fulfillmentProducts;
     fulfillments;
     ledger;
@@ -449,6 +456,7 @@ export class Resources {
         this.conversions = new Conversions(api);
         this.currencies = new Currencies(api);
         this.disputes = new Disputes(api);
+        this.events = new Events(api);
         this.fulfillmentProducts = new FulfillmentProducts(api);
         this.fulfillments = new Fulfillments(api);
         this.ledger = new Ledger(api);

@@ -154,6 +154,13 @@ export class Disputes extends Resource {
   }
 }
 
+export class Events extends Resource {
+  /** Read the event feed. Events of the environment in the order of their positions, oldest first. Scope: `webhooks:read`. */
+  get(query: Omit<Query<"read_feed">, "format"> = {}, options?: RequestOptions): Promise<schema.FeedPage> {
+    return this.api.call("GET", "/events", options, { query });
+  }
+}
+
 export class FulfillmentProducts extends Resource {
   /** List fulfillment products. Unavailable ones have a reason. Scope: `fulfillments:read`. */
   list(query: Query<"list_fulfillment_products"> = {}, options?: RequestOptions): List<schema.FulfillmentProductList, schema.ProductView> {
@@ -368,8 +375,8 @@ export class Webhook extends Resource {
   }
 
   /** Rotate the signing secret. The new value is returned once. Scope: `webhooks:write`. */
-  rotateSecret(options?: RequestOptions): Promise<schema.SecretView> {
-    return this.api.call("POST", "/webhook/rotate-secret", options, { once: true });
+  rotateSecret(body: schema.SigningSecretRotation = {}, options?: RequestOptions): Promise<schema.SecretView> {
+    return this.api.call("POST", "/webhook/rotate-secret", options, { body, once: true });
   }
 
   /** Send a test event. It is signed, sent once to the given URL, and recorded. Scope: `webhooks:write`. */
@@ -512,6 +519,7 @@ export class Resources {
   readonly conversions: Conversions;
   readonly currencies: Currencies;
   readonly disputes: Disputes;
+  readonly events: Events;
   readonly fulfillmentProducts: FulfillmentProducts;
   readonly fulfillments: Fulfillments;
   readonly ledger: Ledger;
@@ -542,6 +550,7 @@ export class Resources {
     this.conversions = new Conversions(api);
     this.currencies = new Currencies(api);
     this.disputes = new Disputes(api);
+    this.events = new Events(api);
     this.fulfillmentProducts = new FulfillmentProducts(api);
     this.fulfillments = new Fulfillments(api);
     this.ledger = new Ledger(api);

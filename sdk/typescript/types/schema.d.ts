@@ -1199,6 +1199,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/events": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the event feed. Events of the environment in the order of their positions, oldest first.
+         * @description With `Accept: text/event-stream`, events are streamed as they happen; `id` is the position, and `Last-Event-ID` resumes.
+         */
+        get: operations["read_feed"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -2246,6 +2266,43 @@ export interface components {
             fee: string;
             /** @description `fee` in minor units, such as cents. */
             fee_minor: number;
+        };
+        /** @description An event as it is delivered. */
+        FeedEvent: {
+            /** @description Position in the feed, from 1 without gaps. */
+            position: number;
+            /**
+             * Format: uuid
+             * @description ID of the object.
+             */
+            id: string;
+            /** @description Type of the event. */
+            type: string;
+            /**
+             * Format: date-time
+             * @description When the object was created.
+             */
+            created_at: string;
+            /** @description The exact text that is delivered and signed. */
+            body: string;
+            /** @description Signature headers, made for this response. Empty without an active secret. */
+            headers: {
+                [key: string]: string;
+            };
+        };
+        /** @description Events in the order of their positions. */
+        FeedPage: {
+            /**
+             * Format: uuid
+             * @description ID of the feed. It changes when the database is restored from a backup.
+             */
+            feed_id: string;
+            /** @description Events, oldest first. */
+            events: components["schemas"]["FeedEvent"][];
+            /** @description Last position that was examined. Send it as `after` to continue. */
+            next: number;
+            /** @description Whether there are more objects after this page. */
+            has_more: boolean;
         };
         /**
          * @description The platform's fee: a fixed part and a share, within bounds. Zero by default.
@@ -3838,6 +3895,14 @@ export interface components {
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
         };
+        /** @description The body of POST /webhook/rotate-secret. */
+        SigningSecretRotation: {
+            /**
+             * @description Hours during which the old secret signs beside the new one.
+             * @default 0
+             */
+            overlap_hours?: number;
+        };
         /** @description The outcome to simulate. `amount` applies to outcomes that move money and has a default. */
         Simulation: {
             /**
@@ -4796,6 +4861,8 @@ export type EventView = components['schemas']['EventView'];
 export type EventWithHistory = components['schemas']['EventWithHistory'];
 export type EvidenceView = components['schemas']['EvidenceView'];
 export type ExchangeView = components['schemas']['ExchangeView'];
+export type FeedEvent = components['schemas']['FeedEvent'];
+export type FeedPage = components['schemas']['FeedPage'];
 export type Fees = components['schemas']['Fees'];
 export type FieldError = components['schemas']['FieldError'];
 export type FinancialReport = components['schemas']['FinancialReport'];
@@ -4863,6 +4930,7 @@ export type SavedRecipientView = components['schemas']['SavedRecipientView'];
 export type ScheduleRunView = components['schemas']['ScheduleRunView'];
 export type SecretView = components['schemas']['SecretView'];
 export type SettingsView = components['schemas']['SettingsView'];
+export type SigningSecretRotation = components['schemas']['SigningSecretRotation'];
 export type Simulation = components['schemas']['Simulation'];
 export type SummaryView = components['schemas']['SummaryView'];
 export type SystemFee = components['schemas']['SystemFee'];
@@ -7108,7 +7176,11 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: never;
+        requestBody?: {
+            content: {
+                "application/json": components["schemas"]["SigningSecretRotation"];
+            };
+        };
         responses: {
             /** @description Success. */
             200: {
@@ -7226,6 +7298,38 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["EventView"];
+                };
+            };
+        };
+    };
+    read_feed: {
+        parameters: {
+            query?: {
+                /** @description Position after which to read: `next` of the last response. Default: from the beginning. */
+                after?: number;
+                /** @description Most events in the response. */
+                limit?: number;
+                /** @description Event types, separated by commas. Default: all. */
+                types?: string;
+                /** @description Seconds to wait for an event if there is none yet. */
+                wait?: number;
+                /** @description `feed_id` of the first response. Another feed is refused with `feed_reset`. */
+                feed_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FeedPage"];
+                    "text/event-stream": string;
                 };
             };
         };

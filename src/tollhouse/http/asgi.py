@@ -4,6 +4,7 @@ It assigns a request id, finds the operation, runs the guard, decodes, calls the
 surface, adds the headers of every response, writes one log line, and records the request.
 """
 
+import asyncio
 import gc
 import re
 import time
@@ -39,6 +40,7 @@ from tollhouse.kernel.text import Text
 from tollhouse.platform.database.errors import is_unavailable
 from tollhouse.platform.log import changed_objects
 from tollhouse.platform.log.events import log, request_id
+from tollhouse.platform.server.listening import STOPPING
 from tollhouse.platform.server.security_headers import CROSS_ORIGIN, SAME_ORIGIN, security_headers
 
 NO_STORE = (b"cache-control", b"no-store")
@@ -96,11 +98,12 @@ class AsgiApplication:
         self._same_origin = (*self._always, SAME_ORIGIN)
         self._cross_origin = (*self._always, CROSS_ORIGIN, *CORS)
         self._base = BasePath(path_of(services.settings))
+        self._stopping = asyncio.Event()
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """ASGI."""
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._live(scope, receive, send)
         elif scope["type"] == "http":
             scope = {**scope, "path": self._base.within(scope["path"], self._leads_somewhere)}
             if scope["path"].startswith(STATIC):
@@ -123,8 +126,9 @@ class AsgiApplication:
         response.raw_headers += [(b"x-request-id", request.request_id.encode()), *self._same_origin]
         await response(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _live(self, scope: Scope, receive: Receive, send: Send) -> None:
         await receive()
+        scope.get("state", {})[STOPPING] = self._stopping
         await self._hooks[0]()
         static_files()
         # Objects that exist now stay: exclude them from garbage collection.
@@ -161,7 +165,7 @@ class AsgiApplication:
         self._finish(
             request, response, operation, cors=_is_cors(request.path) if surface is None else surface.cors, methods=methods
         )
-        duration_us = round((time.monotonic() - started) * 1_000_000)
+        duration_us = round((time.monotonic() - started) * 1_000_000) - request.waited_us
         log.info(
             "answered",
             method=request.method,
@@ -187,6 +191,7 @@ class AsgiApplication:
             address=(scope.get("client") or ("", 0))[0],
             request_id=_request_id(headers.get("x-request-id")),
             now=clock.now(),
+            stopping=self._stopping,
         )
 
     async def _answer(
@@ -202,6 +207,7 @@ class AsgiApplication:
         if operation.body_bytes_max > BODY_BYTES_MAX:
             await operation.guard.admit(request)
         request.raw = await _read(request.headers, receive, operation.body_bytes_max)
+        request.receive = receive
         response = await self._dispatcher.response(request, operation)
         if isinstance(response, ApiError):
             return self._refuse(request, response, html=request.wants_html and operation.surface.html)

@@ -1,11 +1,15 @@
 """The HTTP request for handlers and guards."""
 
+import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from datetime import UTC, datetime, tzinfo
 from typing import Any, TypeVar
 from uuid import UUID
 
 from msgspec import Struct
+from starlette.requests import ClientDisconnect
+from starlette.types import Receive
 
 from tollhouse.http.forms import FORM, FORM_WITH_FILES, Form, parse_form, parse_multipart
 from tollhouse.http.services import Services, Work
@@ -15,6 +19,8 @@ from tollhouse.kernel.ids import Mode, new_id_text
 from tollhouse.kernel.text import Text
 
 T = TypeVar("T")
+NEVER = asyncio.Event()
+"""Of requests outside of a server."""
 
 
 class Headers:
@@ -60,8 +66,9 @@ class Request:
     list of its object; `cancel_path` the page, or the nearest one above it, that opens
     without confirming the password; `is_of_both_modes`: the page shows the same in both. `error_layout` is how an error of
     this request looks as a page: a guard that knows the person keeps the navigation. `cookies_to_set` (name, value,
-    seconds) and `headers_to_add` are added to the response, also to an error. `request_id` is the caller's `X-Request-Id`
-    or, without one, `server_request_id`; permanent records store the latter.
+    seconds) and `headers_to_add` are added to the response, also to an error.
+    `stopping` is set when the service ends, `waited_us` is how long the request waited for what it asks for. `request_id`
+    is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
     """
 
     __slots__ = (
@@ -82,10 +89,13 @@ class Request:
         "path",
         "query",
         "raw",
+        "receive",
         "request_id",
         "server_request_id",
         "services",
+        "stopping",
         "switch_path",
+        "waited_us",
         "zone",
     )  # fmt: skip
 
@@ -101,6 +111,7 @@ class Request:
         address: str,
         request_id: str | None,
         now: datetime,
+        stopping: asyncio.Event = NEVER,
     ) -> None:
         self.services = services
         self.method = method
@@ -124,10 +135,34 @@ class Request:
         self.is_of_both_modes = False
         self.cookies_to_set: list[tuple[str, str, int]] = []
         self.headers_to_add: tuple[tuple[bytes, bytes], ...] = ()
+        self.receive: Receive | None = None
+        self.stopping = stopping
+        self.waited_us = 0
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
         """Run `action` in a transaction, by the actor and at the time of this request."""
         return await self.services.transact(action, self.now, self.actor)
+
+    async def wait(self, future: asyncio.Future[None], most_ms: int) -> None:
+        """Wait for it, at most so long, and not when the service ends. Raises `ClientDisconnect`."""
+        started_ns = time.monotonic_ns()
+        gone, stopping = asyncio.create_task(self._gone()), asyncio.create_task(self.stopping.wait())
+        try:
+            await asyncio.wait({future, gone, stopping}, timeout=most_ms / 1000, return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ClientDisconnect
+        finally:
+            self.waited_us += (time.monotonic_ns() - started_ns) // 1000
+            gone.cancel()
+            stopping.cancel()
+
+    async def _gone(self) -> None:
+        """Return when the client has closed the connection."""
+        if self.receive is None:
+            await asyncio.Event().wait()
+        else:
+            while (await self.receive())["type"] != "http.disconnect":
+                pass
 
     def actor_of(self, kind: ActorKind, actor_id: UUID | str) -> Actor:
         """This user, key or application, with the address and ID of this request."""

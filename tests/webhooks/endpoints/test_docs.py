@@ -73,7 +73,7 @@ def test_the_vector_is_ours() -> None:
     given = vector()
     secret, body = given["Secret"], given["Body, UTF-8, without a line break"].encode()
     assert signature(secret, body) == given["X-Service-Signature"]
-    triple = standard_headers(secret, UUID(given["webhook-id"]), int(given["webhook-timestamp"]), body)
+    triple = standard_headers([secret], UUID(given["webhook-id"]), int(given["webhook-timestamp"]), body)
     assert triple == {name: given[name] for name in triple}
     arrives = section("## Delivery request")
     for name in ("X-Service-Signature", *triple):
@@ -162,6 +162,9 @@ def test_the_limits_are_ours() -> None:
         "characters in a URL": f"{limits.URL_CHARS_MAX:,}",
         "events per page": f"{limits.PAGE_ROWS_DEFAULT}, at most {limits.PAGE_ROWS_MAX}",
         "characters in an `Idempotency-Key`": limits.IDEMPOTENCY_KEY_CHARS_MAX,
+        "seconds that a request waits for events": limits.FEED_WAIT_S_MAX,
+        "requests of a credential that wait for events, per web process": f"{limits.FEED_READERS_PER_CREDENTIAL_MAX:,}",
+        "hours that a replaced secret can sign beside the new one": limits.SECRET_OVERLAP_H_MAX,
         "tests per minute": settings.rate_webhook_test_per_min,
     }
     assert dict(ROW.findall(section("## Limits"))[1:]) == {name: str(value) for name, value in expected.items()}

@@ -21,7 +21,7 @@ def test_the_published_vector() -> None:
 
 def test_the_standard_triple_is_keyed_with_the_decoded_secret() -> None:
     event_id = UUID("018f0000-0000-7000-8000-000000000001")
-    headers = standard_headers(SECRET, event_id, 1_700_000_000, BODY)
+    headers = standard_headers([SECRET], event_id, 1_700_000_000, BODY)
     signed = f"{event_id}.1700000000.".encode() + BODY
     digest = hmac.new(b"dev-only-secret-for-test-vector", signed, hashlib.sha256).digest()
     assert headers == {
@@ -33,4 +33,4 @@ def test_the_standard_triple_is_keyed_with_the_decoded_secret() -> None:
 
 def test_a_secret_that_is_no_base64_is_refused() -> None:
     with pytest.raises(ValueError, match="base64"):
-        standard_headers("whsec_not base64!", UUID(int=1), 0, b"")
+        standard_headers(["whsec_not base64!"], UUID(int=1), 0, b"")

@@ -25,7 +25,7 @@ from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, RequestsLeft, limit_headers
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
-from tollhouse.kernel import scopes, tokens
+from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 from tollhouse.kernel.ids import Mode
@@ -52,6 +52,14 @@ class CredentialGuard:
         request.caller = caller
         request.actor = _actor_of(request, caller)
         _count_request(request, caller)
+        return self._require(caller, suspension)
+
+    async def admit_again(self, request: Request) -> Caller:
+        """Check the credential of a request that takes long, at the time of now. It is not counted again."""
+        request.now = clock.now()
+        return self._require(*await _authenticate(request))
+
+    def _require(self, caller: Caller, suspension: store.Suspension | None) -> Caller:
         if suspension is not None:
             raise suspension
         if self._required and not self._required & caller.scopes:

@@ -22,7 +22,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Withdrawals": (INTEGRATION + "withdrawal",),
     "Conversions": (INTEGRATION + "conversion",),
     "Fulfillments": (INTEGRATION + "fulfillment",),
-    "Webhooks": (INTEGRATION + "webhook",),
+    "Webhooks": (INTEGRATION + "webhook", INTEGRATION + "events"),
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
     "Dashboard: users and API keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),

@@ -11,6 +11,8 @@ from msgspec import Struct
 from tollhouse.platform.failure import Failure
 
 BACKLOG = 2048
+STOPPING = "stopping"
+"""The name, in the state of the application, of the event that requests end at that wait for something."""
 
 
 class ListenError(Failure):

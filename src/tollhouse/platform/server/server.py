@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+import socket
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import partial
@@ -14,7 +15,7 @@ from uvicorn._types import ASGI3Application
 from uvicorn.middleware.proxy_headers import ProxyHeadersMiddleware
 
 from tollhouse.platform.server.connection_limits import ConnectionLimits
-from tollhouse.platform.server.listening import DRAINING
+from tollhouse.platform.server.listening import DRAINING, STOPPING
 from tollhouse.platform.server.protocol import HttpProtocol
 from tollhouse.platform.settings.config import Settings
 
@@ -34,6 +35,10 @@ class _Server(uvicorn.Server):
             if self._drain_s:
                 signal.signal(signal.SIGTERM, self._drain)
             yield
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        self.lifespan.state.get(STOPPING, asyncio.Event()).set()
+        await super().shutdown(sockets)
 
     async def on_tick(self, counter: int) -> bool:
         if DRAINING.is_over:

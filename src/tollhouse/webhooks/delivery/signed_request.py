@@ -3,6 +3,7 @@
 import base64
 import binascii
 import hmac
+from collections.abc import Sequence
 from datetime import datetime
 from functools import lru_cache
 from typing import Literal
@@ -17,6 +18,7 @@ from tollhouse.platform.database.pool import Row
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
 from tollhouse.webhooks.delivery.response_excerpts import HIDDEN
 from tollhouse.webhooks.events import secrets
+from tollhouse.webhooks.events.secrets import SigningSecret
 
 USER_AGENT = "Tollhouse-Webhooks/2"
 
@@ -78,13 +80,30 @@ def sign(keys: KeyRing, claim: Claim, row: Row, url: str) -> SignedRequest:
     if row["version"] is None:
         raise DecryptionError("no active secret")
     env = MerchantEnv(MerchantId(row["merchant_id"]), row["mode"])
-    secret = secrets.decrypt(keys, env, row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))
     body = unpack(row["body"])
-    headers = unsigned_headers(claim.event_id, row["type"], row["position"], claim.mode, row["attempts"] + 1) | {
-        "X-Service-Signature": signature(secret, body),
-        **standard_headers(secret, claim.event_id, int(claim.started_at.timestamp()), body),
-    }
+    signing = [SigningSecret(row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"]))]
+    if row["previous_version"] is not None:
+        encrypted = Encrypted(row["previous_key_id"], row["previous_nonce"], row["previous_ciphertext"])
+        signing.append(SigningSecret(row["previous_version"], encrypted))
+    headers = unsigned_headers(claim.event_id, row["type"], row["position"], claim.mode, row["attempts"] + 1)
+    headers |= signature_headers(keys, env, signing, claim.event_id, claim.started_at, body)
     return SignedRequest(url, body, headers)
+
+
+def signature_headers(
+    keys: KeyRing, env: MerchantEnv, signing: Sequence[SigningSecret], event_id: UUID, at: datetime, body: bytes
+) -> dict[str, str]:
+    """The signatures of a body by the secret of now, and by the one before it during an overlap; nothing without one.
+
+    Raises `DecryptionError`, and `ValueError` if a secret is damaged.
+    """
+    if not signing:
+        return {}
+    current, *previous = texts = [secrets.decrypt(keys, env, secret.version, secret.encrypted) for secret in signing]
+    headers = {"X-Service-Signature": signature(current, body)}
+    if previous:
+        headers["X-Service-Signature-Previous"] = signature(previous[0], body)
+    return headers | standard_headers(texts, event_id, int(at.timestamp()), body)
 
 
 def unsigned_headers(event_id: UUID, event_type: str, position: int | None, mode: Mode, attempt: int) -> dict[str, str]:
@@ -117,12 +136,13 @@ def signature(secret: str, body: bytes) -> str:
     return hmac.digest(secret.encode(), body, "sha256").hex()
 
 
-def standard_headers(secret: str, event_id: UUID, sent_at_s: int, body: bytes) -> dict[str, str]:
-    """The headers of Standard Webhooks 1.0: id, time and body are signed with the decoded secret."""
+def standard_headers(texts: Sequence[str], event_id: UUID, sent_at_s: int, body: bytes) -> dict[str, str]:
+    """The headers of Standard Webhooks 1.0: id, time and body are signed with each decoded secret."""
     webhook_id, timestamp = str(event_id), str(sent_at_s)
     signed = f"{webhook_id}.{timestamp}.".encode() + body
-    digest = base64.b64encode(hmac.digest(_decoded(secret), signed, "sha256")).decode()
-    return {"webhook-id": webhook_id, "webhook-timestamp": timestamp, "webhook-signature": f"v1,{digest}"}
+    digests = [base64.b64encode(hmac.digest(_decoded(text), signed, "sha256")).decode() for text in texts]
+    signatures = " ".join(f"v1,{digest}" for digest in digests)
+    return {"webhook-id": webhook_id, "webhook-timestamp": timestamp, "webhook-signature": signatures}
 
 
 @lru_cache(maxsize=1_024)

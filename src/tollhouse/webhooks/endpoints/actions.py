@@ -1,6 +1,6 @@
 """Changes of a merchant's webhooks: the saved URL, delivery, signing secrets, test events, redelivery."""
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -88,11 +88,11 @@ async def enable_delivery(work: Work, env: MerchantEnv) -> None:
     await _switch_on(work, env)
 
 
-async def rotate_secret(work: Work, env: MerchantEnv) -> str:
-    """Replace the signing secret at once, also for pending retries. Returns the new one."""
+async def rotate_secret(work: Work, env: MerchantEnv, overlap_hours: int = 0) -> str:
+    """Replace the signing secret, also for pending retries. Returns the new one; the old one signs too in the overlap."""
     await secrets.lock(work.tx, env)
     await record.event(work, env, "webhooks.secret_replaced")
-    return await secrets.replace(work.tx, env, work.services.keys, work.now)
+    return await secrets.replace(work.tx, env, work.services.keys, work.now, timedelta(hours=overlap_hours))
 
 
 async def generate_secret(work: Work, env: MerchantEnv) -> str:
@@ -102,11 +102,11 @@ async def generate_secret(work: Work, env: MerchantEnv) -> str:
     return await secrets.generate(work.tx, env, work.services.keys, work.now)
 
 
-async def activate_secret(work: Work, env: MerchantEnv) -> SecretStateView:
-    """Activate the pending secret, if any, and enable delivery."""
+async def activate_secret(work: Work, env: MerchantEnv, overlap_hours: int = 0) -> SecretStateView:
+    """Activate the pending secret, if any, and enable delivery. The old one signs too during the overlap."""
     await secrets.lock(work.tx, env)
     await _switch_on(work, env)
-    if await secrets.activate(work.tx, env, work.now):
+    if await secrets.activate(work.tx, env, work.now, timedelta(hours=overlap_hours)):
         await record.event(work, env, "webhooks.secret_activated")
     return await get_secret_state(work.tx, env, work.now)
 
@@ -143,20 +143,18 @@ def test_types(env: MerchantEnv) -> tuple[EventType, ...]:
     return (TEST_EVENT,) if env.livemode else (TEST_EVENT, *EVENT_TYPES)
 
 
-async def get_event(db: Pool, env: MerchantEnv, event_id: UUID) -> tuple[WebhookEvent, list[DeliveryAttempt]]:
-    """An event and its attempts, in one snapshot. Raises `NotFound`."""
+async def get_event(
+    db: Pool, env: MerchantEnv, event_id: UUID, visible: Collection[str] | None = None
+) -> tuple[WebhookEvent, list[DeliveryAttempt]]:
+    """An event and its attempts, in one snapshot. Raises `NotFound`, also if its type is not visible."""
     async with db.connection() as tx, tx.snapshot():
-        event = await store.get_event(tx, env, event_id)
-        if event is None:
-            raise NotFound
+        event = await _get_visible(tx, env, event_id, visible)
         return event, await store.list_attempts(tx, env, event_id)
 
 
-async def redeliver(work: Work, env: MerchantEnv, event_id: UUID) -> WebhookEvent:
+async def redeliver(work: Work, env: MerchantEnv, event_id: UUID, visible: Collection[str] | None = None) -> WebhookEvent:
     """Send an event once more beside its schedule: same id and body, signed with the current secret."""
-    event = await store.get_event(work.tx, env, event_id)
-    if event is None:
-        raise NotFound
+    event = await _get_visible(work.tx, env, event_id, visible)
     if not await store.is_delivery_enabled(work.tx, env):
         raise WebhookDeliveryDisabled
     url = event.destination_url
@@ -201,6 +199,14 @@ async def _ensure_test_rate(work: Work, env: MerchantEnv) -> None:
     if count >= limit:
         # A concurrent test may have been recorded with a later time.
         raise RateLimited(min(oldest, work.now) + TESTS_WINDOW - work.now)
+
+
+async def _get_visible(tx: Tx, env: MerchantEnv, event_id: UUID, visible: Collection[str] | None) -> WebhookEvent:
+    """An event of one of these types; None for all. Raises `NotFound`."""
+    event = await store.get_event(tx, env, event_id)
+    if event is None or (visible is not None and event.type not in visible):
+        raise NotFound
+    return event
 
 
 async def _get_recorded(tx: Tx, env: MerchantEnv, event_id: UUID) -> WebhookEvent:

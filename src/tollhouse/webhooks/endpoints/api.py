@@ -16,6 +16,7 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool
 from tollhouse.webhooks.endpoints import actions, store
+from tollhouse.webhooks.endpoints.feed_model import visible_types
 from tollhouse.webhooks.endpoints.model import (
     DeprecatedWebhookRemoved,
     EventList,
@@ -27,6 +28,7 @@ from tollhouse.webhooks.endpoints.model import (
     NewTestEvent,
     SecretStateView,
     SecretView,
+    SigningSecretRotation,
     WebhookConfiguration,
     WebhookDeliveryDisabled,
     WebhookDestinationMissing,
@@ -78,10 +80,10 @@ async def switch_delivery_off(caller: Caller, work: Work) -> WebhookConfiguratio
     return await actions.disable_delivery(work, caller.env)
 
 
-@INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE)
-async def rotate_secret(caller: Caller, work: Work) -> SecretView:
+@INTEGRATION_OPERATIONS.add("POST", "/webhook/rotate-secret", guard=WRITE, errors=(ValidationFailed,))
+async def rotate_secret(caller: Caller, body: SigningSecretRotation, work: Work) -> SecretView:
     """Rotate the signing secret. The new value is returned once."""
-    return SecretView(await actions.rotate_secret(work, caller.env))
+    return SecretView(await actions.rotate_secret(work, caller.env, body.overlap_hours))
 
 
 @INTEGRATION_OPERATIONS.add(
@@ -102,7 +104,7 @@ async def list_events(
     caller: Caller, query: ListEventsQuery, page: PageRequest, db: Pool, catalogue: Catalogue
 ) -> EventList:
     """List events. They have their delivery status; newest first."""
-    event_filter = EventFilter(query.status, query.type, query.resource_id)
+    event_filter = EventFilter(query.status, visible_types(caller, query.type), query.resource_id)
     shown, more, cursor = page.cut(await store.list_events(db, caller.env, event_filter, page.window))
     return EventList([event_view(event, catalogue) for event in shown], more, cursor)
 
@@ -110,7 +112,7 @@ async def list_events(
 @INTEGRATION_OPERATIONS.add("GET", "/webhook-events/{event_id}", guard=READ, errors=(NotFound,))
 async def read_event(caller: Caller, event_id: UUID, db: Pool, catalogue: Catalogue) -> EventWithHistory:
     """Retrieve an event. It has its delivery history."""
-    event, history = await actions.get_event(db, caller.env, event_id)
+    event, history = await actions.get_event(db, caller.env, event_id, visible_types(caller))
     return event_with_history(event, history, catalogue)
 
 
@@ -124,7 +126,8 @@ async def read_event(caller: Caller, event_id: UUID, db: Pool, catalogue: Catalo
 )
 async def redeliver_event(caller: Caller, event_id: UUID, work: Work) -> EventView:
     """Redeliver an event."""
-    return event_view(await actions.redeliver(work, caller.env, event_id), work.services.catalogue)
+    event = await actions.redeliver(work, caller.env, event_id, visible_types(caller))
+    return event_view(event, work.services.catalogue)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))

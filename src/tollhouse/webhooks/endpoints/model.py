@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.lists import ListQuery, LongPageQuery
@@ -17,7 +17,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example, example_id
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S
+from tollhouse.kernel.limits import DELIVERY_DEADLINE_S, HELD_S, SECRET_OVERLAP_H_MAX
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.platform.database.packed_json import unpack
 from tollhouse.platform.database.records import Internal, Record
@@ -83,6 +83,13 @@ class NewTestEvent(Struct, frozen=True, forbid_unknown_fields=True):
     """The body of POST /webhook/test."""
 
     url: Annotated[str, example("https://shop.example/hooks/tollhouse")]
+
+
+class SigningSecretRotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of POST /webhook/rotate-secret."""
+
+    overlap_hours: Annotated[int, Meta(ge=0, le=SECRET_OVERLAP_H_MAX), example(24)] = 0
+    """Hours during which the old secret signs beside the new one."""
 
 
 class TestSubject(Struct, frozen=True):

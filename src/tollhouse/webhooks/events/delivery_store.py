@@ -40,7 +40,8 @@ CLAIM = """
     )
     SELECT mine.*, now() AS started_at, e.id, e.type, e.position, e.body, e.attempts, e.request_id, e.destination_url,
            e.destination_source, n.url AS saved_url, n.delivery_disabled_at IS NOT NULL AS disabled, s.version, s.key_id,
-           s.nonce, s.ciphertext
+           s.nonce, s.ciphertext, o.version AS previous_version, o.key_id AS previous_key_id, o.nonce AS previous_nonce,
+           o.ciphertext AS previous_ciphertext
     FROM mine
     LEFT JOIN webhook_events e ON e.id = mine.event_id
     LEFT JOIN webhook_environments n ON n.merchant_id = mine.merchant_id AND n.mode = mine.mode
@@ -48,6 +49,10 @@ CLAIM = """
         SELECT * FROM webhook_secrets k
         WHERE k.merchant_id = mine.merchant_id AND k.mode = mine.mode AND k.state = 'active' LIMIT 1
     ) AS s ON true
+    LEFT JOIN LATERAL (
+        SELECT * FROM webhook_secrets k
+        WHERE k.merchant_id = mine.merchant_id AND k.mode = mine.mode AND k.signs_until > now() LIMIT 1
+    ) AS o ON true
 """
 # Moves rows of destinations without a free slot out of the way of the others, a few of each at a time.
 DEFER = """

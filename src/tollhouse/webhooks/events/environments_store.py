@@ -29,11 +29,20 @@ ACTIVE = """
 PENDING = """
     SELECT version FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'pending' AND created_at > $3
 """
+SIGNING = """
+    SELECT version, key_id, nonce, ciphertext FROM webhook_secrets
+    WHERE merchant_id = $1 AND mode = $2 AND (state = 'active' OR signs_until > $3)
+    ORDER BY state = 'active' DESC
+"""
 NEXT_VERSION = """
     SELECT coalesce(max(version), 0) + 1 AS version FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2
 """
 RETIRE = """
-    UPDATE webhook_secrets SET state = 'retired', retired_at = $4 WHERE merchant_id = $1 AND mode = $2 AND state = $3
+    UPDATE webhook_secrets SET state = 'retired', retired_at = $4, signs_until = $5
+    WHERE merchant_id = $1 AND mode = $2 AND state = $3
+"""
+END_OVERLAP = """
+    UPDATE webhook_secrets SET signs_until = NULL WHERE merchant_id = $1 AND mode = $2 AND signs_until IS NOT NULL
 """
 INSERT = """
     INSERT INTO webhook_secrets (merchant_id, mode, version, state, key_id, nonce, ciphertext, created_at, activated_at)

@@ -3,7 +3,7 @@
 from datetime import datetime
 
 from tollhouse.platform.database.cleanup import BATCH
-from tollhouse.platform.database.pool import Pool
+from tollhouse.platform.database.pool import Pool, Tx
 
 NUMBERED_MAX = 5_000
 """Events that one statement numbers."""
@@ -26,7 +26,7 @@ DELETE_EXPIRED = """
 """
 
 
-async def number_waiting(db: Pool) -> None:
+async def number_waiting(db: Pool | Tx) -> None:
     """Give the longest waiting events of all merchants their positions."""
     await db.fetchrow(NUMBER, NUMBERED_MAX)
 

@@ -15,6 +15,7 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import HELD_S
+from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.database.packed_json import WrittenValues, pack_value
 from tollhouse.platform.database.wakeups import wakeups
 from tollhouse.platform.log import changed_objects
@@ -38,6 +39,14 @@ EventType = Literal[
 ]
 EVENT_TYPES: tuple[EventType, ...] = tuple(event_type for event_type in get_args(EventType) if event_type != TEST_EVENT)
 """The types that a saved address can subscribe to; the test event is sent on request only."""
+READ_SCOPES: Mapping[str, str] = {
+    "payment": "payments:read",
+    "balance": "balances:read",
+    "withdrawal": "withdrawals:read",
+    "conversion": "conversions:read",
+    "webhook": "webhooks:read",
+}
+"""The scope that reads the object of an event, by the first word of its type."""
 API_VERSION = "v2"
 HELD_FOR = timedelta(seconds=HELD_S)
 
@@ -65,6 +74,11 @@ BALANCE = WrittenValues(store.BALANCE_VALUES)
 def balance_entry(index: int) -> WrittenValues:
     """One of the entries of such a posting."""
     return WrittenValues(store.ENTRY_VALUES, len(store.BALANCE_VALUES) + index * len(store.ENTRY_VALUES))
+
+
+def types_of(scopes: Scopes) -> list[EventType]:
+    """The types of events whose objects these scopes read."""
+    return [name for name in (*EVENT_TYPES, TEST_EVENT) if READ_SCOPES[name.partition(".")[0]] in scopes]
 
 
 async def record(

@@ -19,6 +19,7 @@ from tollhouse.webhooks.events import environments_store, store
 
 PREFIX = "whsec_"
 RANDOM_BYTES = 32
+NO_OVERLAP = timedelta(0)
 PENDING_FOR = timedelta(seconds=PENDING_SECRET_S)
 
 
@@ -28,6 +29,13 @@ class SecretState(Struct, frozen=True):
     has_secret: bool
     pending: bool
     activated_at: datetime | None
+
+
+class SigningSecret(Struct, frozen=True):
+    """A stored secret, encrypted."""
+
+    version: int
+    encrypted: Encrypted
 
 
 async def get_state(db: Pool | Tx, env: MerchantEnv, now: datetime) -> SecretState:
@@ -45,32 +53,45 @@ async def lock(tx: Tx, env: MerchantEnv) -> None:
 
 async def generate(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
     """Create a pending secret in place of an earlier one, and return it. It can be activated for an hour."""
-    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "pending", now)
+    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "pending", now, None)
     return await _insert(tx, env, "pending", keys, now)
 
 
-async def activate(tx: Tx, env: MerchantEnv, now: datetime) -> bool:
-    """Make the pending secret the active one. False if none is pending."""
+async def activate(tx: Tx, env: MerchantEnv, now: datetime, overlap: timedelta = NO_OVERLAP) -> bool:
+    """Make the pending secret the active one; the one before signs too during the overlap. False if none is pending."""
     pending = await tx.fetchrow(environments_store.PENDING, env.merchant_id, env.mode, now - PENDING_FOR)
     if pending is None:
         return False
-    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now)
+    await _retire_active(tx, env, now, overlap)
     await tx.execute(environments_store.ACTIVATE, env.merchant_id, env.mode, pending["version"], now)
     await tx.execute(store.RELEASE_HELD, env.merchant_id, env.mode)
     return True
 
 
-async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime) -> str:
-    """Create an active secret in place of the current one, and return it."""
-    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now)
+async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime, overlap: timedelta = NO_OVERLAP) -> str:
+    """Create an active secret in place of the current one, and return it. That one signs beside it during the overlap."""
+    await _retire_active(tx, env, now, overlap)
     secret = await _insert(tx, env, "active", keys, now)
     await tx.execute(store.RELEASE_HELD, env.merchant_id, env.mode)
     return secret
 
 
+async def list_signing(db: Pool | Tx, env: MerchantEnv, now: datetime) -> list[SigningSecret]:
+    """The active secret, then the one before it during an overlap; nothing without an active one."""
+    rows = await db.fetch(environments_store.SIGNING, env.merchant_id, env.mode, now)
+    return [SigningSecret(row["version"], Encrypted(row["key_id"], row["nonce"], row["ciphertext"])) for row in rows]
+
+
 def decrypt(keys: KeyRing, env: MerchantEnv, version: int, encrypted: Encrypted) -> str:
     """The plaintext of a stored secret. Raises `DecryptionError`."""
     return _decrypt(keys, encrypted, _associated_data(env, version))
+
+
+async def _retire_active(tx: Tx, env: MerchantEnv, now: datetime, overlap: timedelta) -> None:
+    """Retire the active secret. An overlap of before ends: what was replaced twice signs no more."""
+    await tx.execute(environments_store.END_OVERLAP, env.merchant_id, env.mode)
+    signs_until = now + overlap if overlap else None
+    await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now, signs_until)
 
 
 async def _insert(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:

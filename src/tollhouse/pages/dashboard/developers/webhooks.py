@@ -15,6 +15,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.limits import SECRET_OVERLAP_H_MAX
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.platform.database.pool import Pool
@@ -134,7 +135,8 @@ async def save_secret(request: Request, env: MerchantEnv) -> Response:
     """Activate the pending secret and enable delivery."""
     is_pending = (await actions.get_secret_state(request.services.db, env, request.now)).pending
     if is_pending:
-        await request.transact(lambda work: actions.activate_secret(work, env))
+        overlap_hours = SECRET_OVERLAP_H_MAX if request.form().one("overlap") else 0
+        await request.transact(lambda work: actions.activate_secret(work, env, overlap_hours))
     return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if is_pending else 'expired'}")
 
 
