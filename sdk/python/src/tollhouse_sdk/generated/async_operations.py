@@ -440,9 +440,9 @@ class AsyncOperations:
         """Turn off webhook delivery. Applies to the current environment."""
         return await self._send('DELETE', '/webhook', {}, None, None, keyed=False)
 
-    async def rotate_secret(self) -> models.SecretView:
+    async def rotate_secret(self, **body: Unpack[models.SigningSecretRotation]) -> models.SecretView:
         """Rotate the signing secret. The new value is returned once."""
-        return await self._send('POST', '/webhook/rotate-secret', {}, None, None, keyed=False)
+        return await self._send('POST', '/webhook/rotate-secret', {}, cast(Any, body), None, keyed=False)
 
     async def send_test_event(self, *, idempotency_key: str | None = None, **body: Unpack[models.NewTestEvent]) -> models.EventView:
         """Send a test event. It is signed, sent once to the given URL, and recorded."""
@@ -463,3 +463,7 @@ class AsyncOperations:
     async def redeliver_event(self, event_id: str, *, idempotency_key: str | None = None) -> models.EventView:
         """Redeliver an event."""
         return await self._send('POST', f'/webhook-events/{segment(event_id)}/redeliver', {}, None, idempotency_key, keyed=True)
+
+    async def read_feed(self, *, after: int | None = None, limit: int | None = None, types: str | None = None, wait: int | None = None, feed_id: str | None = None) -> models.FeedPage:
+        """Read the event feed. Events of the environment in the order of their positions, oldest first."""
+        return await self._send('GET', '/events', {'after': after, 'limit': limit, 'types': types, 'wait': wait, 'feed_id': feed_id}, None, None, keyed=False)

@@ -123,6 +123,18 @@ class EmailUnverified(ApiError):
     code = "email_unverified"
 
 
+class EventsExpired(ApiError):
+    """The error code `events_expired`."""
+
+    code = "events_expired"
+
+
+class FeedReset(ApiError):
+    """The error code `feed_reset`."""
+
+    code = "feed_reset"
+
+
 class IdempotencyInProgress(ApiError):
     """The error code `idempotency_in_progress`."""
 

@@ -426,6 +426,13 @@ class NewConfiguration(TypedDict):
     """Whether it is active."""
 
 
+class SigningSecretRotation(TypedDict):
+    """The body of POST /webhook/rotate-secret."""
+
+    overlap_hours: NotRequired[int]
+    """Hours during which the old secret signs beside the new one."""
+
+
 class NewTestEvent(TypedDict):
     """The body of POST /webhook/test."""
 
@@ -1528,6 +1535,23 @@ class DeliveryAttempt(TypedDict):
     """`automatic`, or who asked for the delivery."""
 
 
+class FeedEvent(TypedDict):
+    """An event as it is delivered."""
+
+    position: int
+    """Position in the feed, from 1 without gaps."""
+    id: str
+    """ID of the object."""
+    type: str
+    """Type of the event."""
+    created_at: str
+    """When the object was created."""
+    body: str
+    """The exact text that is delivered and signed."""
+    headers: dict[str, Any]
+    """Signature headers, made for this response. Empty without an active secret."""
+
+
 class Cause(TypedDict):
     """The object that changed the balance, with its new status and version."""
 
@@ -2403,6 +2427,19 @@ class EventWithHistory(TypedDict):
     """The exact body that is sent."""
     delivery_history: list[DeliveryAttempt]
     """Every attempt, oldest first."""
+
+
+class FeedPage(TypedDict):
+    """Events in the order of their positions."""
+
+    feed_id: str
+    """ID of the feed. It changes when the database is restored from a backup."""
+    events: list[FeedEvent]
+    """Events, oldest first."""
+    next: int
+    """Last position that was examined. Send it as `after` to continue."""
+    has_more: bool
+    """Whether there are more objects after this page."""
 
 
 class Data6(TypedDict):

@@ -440,9 +440,9 @@ class Operations:
         """Turn off webhook delivery. Applies to the current environment."""
         return self._send('DELETE', '/webhook', {}, None, None, keyed=False)
 
-    def rotate_secret(self) -> models.SecretView:
+    def rotate_secret(self, **body: Unpack[models.SigningSecretRotation]) -> models.SecretView:
         """Rotate the signing secret. The new value is returned once."""
-        return self._send('POST', '/webhook/rotate-secret', {}, None, None, keyed=False)
+        return self._send('POST', '/webhook/rotate-secret', {}, cast(Any, body), None, keyed=False)
 
     def send_test_event(self, *, idempotency_key: str | None = None, **body: Unpack[models.NewTestEvent]) -> models.EventView:
         """Send a test event. It is signed, sent once to the given URL, and recorded."""
@@ -463,3 +463,7 @@ class Operations:
     def redeliver_event(self, event_id: str, *, idempotency_key: str | None = None) -> models.EventView:
         """Redeliver an event."""
         return self._send('POST', f'/webhook-events/{segment(event_id)}/redeliver', {}, None, idempotency_key, keyed=True)
+
+    def read_feed(self, *, after: int | None = None, limit: int | None = None, types: str | None = None, wait: int | None = None, feed_id: str | None = None) -> models.FeedPage:
+        """Read the event feed. Events of the environment in the order of their positions, oldest first."""
+        return self._send('GET', '/events', {'after': after, 'limit': limit, 'types': types, 'wait': wait, 'feed_id': feed_id}, None, None, keyed=False)
