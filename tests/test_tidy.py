@@ -131,12 +131,17 @@ def test_every_link_between_documents_leads_to_a_file() -> None:
     assert not [(str(path), str(target)) for path, target in targets if not target.exists()]
 
 
-def test_every_module_that_the_architecture_names_is_there() -> None:
+def test_every_module_that_a_document_names_is_there() -> None:
     """A module is named by its path in the package or in the project."""
     package = HERE / "src" / "tollhouse"
-    named = re.findall(r"`([a-z_]+/[\w/]+\.py)`", (HERE / "docs" / "architecture.md").read_text())
-    assert "oauth/token.py" in named
-    assert not [path for path in named if not (package / path).is_file() and not (HERE / path).is_file()]
+    documents = [*HERE.glob("*.md"), *(HERE / "docs").rglob("*.md")]
+    named = {
+        (path, document.name)
+        for document in documents
+        for path in re.findall(r"`([a-z_]+/[\w/]+\.py)[`:]", document.read_text())
+    }
+    assert ("oauth/token.py", "architecture.md") in named
+    assert not [one for one in named if not (package / one[0]).is_file() and not (HERE / one[0]).is_file()]
 
 
 def test_every_file_to_start_with_is_there() -> None:
