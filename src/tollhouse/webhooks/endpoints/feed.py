@@ -137,7 +137,7 @@ class EventStream(Response):
         await send({"type": "http.response.body", "body": b""})
 
     async def _parts(self) -> AsyncIterator[bytes]:
-        request, services, watch, page = self._request, self._request.services, self._watch, self._first
+        request, watch, page = self._request, self._watch, self._first
         checked_at_ms = sent_at_ms = _now_ms()
         yield b": events follow\n\n"
         while not request.stopping.is_set():
@@ -145,16 +145,19 @@ class EventStream(Response):
                 yield b"".join(_part(event.position, event) for event in page.events) + _part_of_end(page)
                 sent_at_ms = _now_ms()
             self._query = structs.replace(self._query, after=page.next)
-            if not page.has_more:
-                await watch.wait(request, self._caller.env, page.next, max(0, checked_at_ms + CHECKED_EVERY_MS - _now_ms()))
+            left_ms = max(0, checked_at_ms + CHECKED_EVERY_MS - _now_ms())
+            is_more = page.has_more or await watch.wait(request, self._caller.env, page.next, left_ms)
             if _now_ms() >= checked_at_ms + CHECKED_EVERY_MS:
                 self._caller = await self._guard.admit_again(request)
                 checked_at_ms = _now_ms()
             if _now_ms() >= sent_at_ms + KEPT_ALIVE_EVERY_MS:
                 yield b":\n\n"
                 sent_at_ms = _now_ms()
-            reading = FeedReading.of(self._caller, self._query)
-            page = await watch.read(reading, lambda reading=reading: read(services, reading, clock.now()))
+            page = await self._read_next() if is_more else structs.replace(page, events=[])
+
+    async def _read_next(self) -> FeedPage:
+        reading = FeedReading.of(self._caller, self._query)
+        return await self._watch.read(reading, lambda: read(self._request.services, reading, clock.now()))
 
 
 def _now_ms() -> int:

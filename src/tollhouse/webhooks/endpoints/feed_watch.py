@@ -50,14 +50,18 @@ class FeedWatch:
         if not self._readers[credential]:
             del self._readers[credential]
 
-    async def wait(self, request: Request, env: MerchantEnv, after: int, most_ms: int) -> None:
-        """Wait until there is a later position, the time is over or the service stops. Raises `ClientDisconnect`."""
+    async def wait(self, request: Request, env: MerchantEnv, after: int, most_ms: int) -> bool:
+        """Wait for a later position until the time is over or the service stops. Whether there is one.
+
+        Raises `ClientDisconnect`.
+        """
         grown: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._waiting.setdefault(env, {})[grown] = after
         if self._looking is None:
             self._looking = asyncio.create_task(self._look())
         try:
             await request.wait(grown, most_ms)
+            return grown.done()
         finally:
             del self._waiting[env][grown]
             if not self._waiting[env]:
