@@ -3,7 +3,7 @@
 import asyncio
 import os
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol, cast
 
 import msgspec
 
@@ -11,16 +11,48 @@ from tests.cast import Actor, Application
 
 NODE = Path(__file__).parent / "node"
 WITHIN_S = 120
+PIPE = asyncio.subprocess.PIPE
+
+
+class Program(Protocol):
+    """A process whose output is read."""
+
+    stdout: asyncio.StreamReader
+    returncode: int | None
+
+    async def communicate(self) -> tuple[bytes, bytes]:
+        """Wait for its end: what it printed."""
+        ...
+
+    async def wait(self) -> int:
+        """Wait for its end."""
+        ...
+
+    def kill(self) -> None:
+        """End it at once."""
+        ...
 
 
 async def run(script: str, **scenario: Any) -> str:
-    """Run a script to its end: what it printed. It gets the scenario as JSON."""
-    environment = {**os.environ, "SCENARIO": msgspec.json.encode(scenario).decode()}
-    pipe = asyncio.subprocess.PIPE
-    process = await asyncio.create_subprocess_exec("node", NODE / script, env=environment, stdout=pipe, stderr=pipe)
-    printed, failed = await asyncio.wait_for(process.communicate(), WITHIN_S)
-    assert process.returncode == 0, failed.decode()[-4000:]
+    """Run a script to its end: what it printed."""
+    program = await start(script, stderr=PIPE, **scenario)
+    printed, failed = await asyncio.wait_for(program.communicate(), WITHIN_S)
+    assert program.returncode == 0, failed.decode()[-4000:]
     return printed.decode()
+
+
+async def start(script: str, *, stderr: int | None = None, **scenario: Any) -> Program:
+    """Start a script. It gets the scenario as JSON."""
+    environment = {**os.environ, "SCENARIO": msgspec.json.encode(scenario).decode()}
+    started = await asyncio.create_subprocess_exec("node", NODE / script, env=environment, stdout=PIPE, stderr=stderr)
+    return cast("Program", started)
+
+
+async def stop(program: Program) -> None:
+    """Kill it, and wait for its end."""
+    if program.returncode is None:
+        program.kill()
+    await program.communicate()
 
 
 async def connected(app: Application, merchant: Actor, scope: str) -> dict[str, Any]:
