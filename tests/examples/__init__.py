@@ -1,0 +1,1 @@
+"""The examples, each run as its README says, against the real service."""
