@@ -17,7 +17,7 @@ GAME = {"Authorization": f"Bearer {TOKEN}"}
 
 
 @pytest.fixture
-async def server(alice: Actor, bob: Actor, tmp_path: Path) -> AsyncIterator[str]:
+async def balances_app(alice: Actor, bob: Actor, tmp_path: Path) -> AsyncIterator[str]:
     """The application on a server, which bob has registered."""
     install("oauth-server")
     url = f"http://127.0.0.1:{free_port()}"
@@ -33,31 +33,31 @@ async def server(alice: Actor, bob: Actor, tmp_path: Path) -> AsyncIterator[str]
         yield url
 
 
-async def test_a_merchant_connects_and_disconnects(server: str, alice: Actor, tmp_path: Path) -> None:
+async def test_a_merchant_connects_and_disconnects(balances_app: str, alice: Actor, tmp_path: Path) -> None:
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "12.50"})).ok(201)
-    assert "Connect your account" in (await alice.send("GET", server)).ok().text
-    callback = await _authorized(server, alice, "allow")
+    assert "Connect your account" in (await alice.send("GET", balances_app)).ok().text
+    callback = await _authorized(balances_app, alice, "allow")
     (await alice.send("GET", callback)).ok(303)
-    shown = (await alice.send("GET", server)).ok().text
+    shown = (await alice.send("GET", balances_app)).ok().text
     assert "Alice&#39;s Coffee" in shown
     assert "12.50 EUR" in shown
     (stored,) = (tmp_path / "data").iterdir()
     assert stored.stat().st_mode & 0o777 == 0o600
 
     (await alice.send("GET", callback)).ok(400)
-    (await alice.send("POST", f"{server}/disconnect")).ok(303)
-    assert "Connect your account" in (await alice.send("GET", server)).ok().text
+    (await alice.send("POST", f"{balances_app}/disconnect")).ok(303)
+    assert "Connect your account" in (await alice.send("GET", balances_app)).ok().text
     (grant,) = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
     assert grant["status"] == "revoked"
 
 
-async def test_a_denial_and_a_foreign_callback_are_explained(server: str, alice: Actor, mallory: Actor) -> None:
-    denied = (await alice.send("GET", await _authorized(server, alice, "deny"))).ok(400)
+async def test_a_denial_and_a_foreign_callback_are_explained(balances_app: str, alice: Actor, mallory: Actor) -> None:
+    denied = (await alice.send("GET", await _authorized(balances_app, alice, "deny"))).ok(400)
     assert "Connect again" in denied.text
-    other = await _authorized(server, alice, "allow")
+    other = await _authorized(balances_app, alice, "allow")
     (await mallory.send("GET", other)).ok(400)
     (await alice.send("GET", re.sub("state=[^&]*", "state=other", other))).ok(400)
-    (await alice.send("GET", f"{server}/other")).ok(404)
+    (await alice.send("GET", f"{balances_app}/other")).ok(404)
 
 
 async def test_purchases_are_delivered_once(alice: Actor, tmp_path: Path) -> None:
@@ -91,9 +91,9 @@ async def test_purchases_are_delivered_once(alice: Actor, tmp_path: Path) -> Non
     assert sorted(order["external_id"] for order in await _ordered(alice)) == ["p-0", "p-1", "p-2"]
 
 
-async def _authorized(server: str, merchant: Actor, decision: str) -> str:
+async def _authorized(balances_app: str, merchant: Actor, decision: str) -> str:
     """The callback after the merchant's answer."""
-    sent = (await merchant.send("GET", f"{server}/connect")).ok(303)
+    sent = (await merchant.send("GET", f"{balances_app}/connect")).ok(303)
     started = (await merchant.send("GET", sent.location)).ok(303)
     granted = ["account:read", "balances:read", "offline_access"]
     return (await consent(merchant, started.location, granted, decision)).ok(303).location
