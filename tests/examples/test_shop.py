@@ -63,7 +63,7 @@ async def test_an_order_is_paid_and_refunded_once(shop: str, alice: Actor, tmp_p
 async def test_a_webhook_of_somebody_else_is_refused(shop: str, mallory: Actor) -> None:
     bought = (await mallory.send("POST", f"{shop}/orders/cup")).ok(303)
     assert "/pay/" in bought.location
-    forged = {"id": "e-1", "type": "payment.succeeded", "sequence": 1, "data": {"object": {}}}
+    forged: dict[str, Any] = {"id": "e-1", "type": "payment.succeeded", "sequence": 1, "data": {"object": {}}}
     async with aiohttp.ClientSession() as http:
         for headers in ({}, {"webhook-id": "e-1", "webhook-timestamp": "1", "webhook-signature": "v1,AAAA"}):
             async with http.post(f"{shop}/webhooks", json=forged, headers=headers) as response:
