@@ -173,6 +173,7 @@ async function settingsAndWebhooks() {
   await merchant.webhookEvents.get(events[0].id);
   const sent = await settled(() => merchant.webhookEvents.get(events[0].id), (event) => event.attempts > 0);
   await merchant.webhookEvents.redeliver(sent.id);
+  assert.ok((await merchant.events.get({ limit: 1 })).feed_id);
   await merchant.webhook.disable();
 }
 
