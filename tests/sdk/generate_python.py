@@ -17,6 +17,7 @@ import msgspec
 
 from tollhouse.instance.api import reference
 from tollhouse.platform.settings import config
+from tollhouse_sdk.errors import ApiError
 
 GENERATED = Path(__file__).parent.parent.parent / "sdk" / "python" / "src" / "tollhouse_sdk" / "generated"
 ROOT = "/api/v2/integration"
@@ -258,7 +259,8 @@ def _error_types(document: Json) -> str:
         for code in schema["allOf"][1]["properties"]["error"]["enum"]
     )
     lines = ["from tollhouse_sdk.errors import ApiError", ""]
-    for code in codes:
+    by_hand = {kind.code for kind in ApiError.__subclasses__() if kind.__module__ == ApiError.__module__}
+    for code in sorted(set(codes) - by_hand):
         name = "".join(part.title() for part in code.split("_"))
         if name in dir(builtins):
             name += "Error"
