@@ -72,7 +72,8 @@ class Proxy:
         self.passed.append(Passed(request.method, request.path, dict(request.headers), body, status))
 
 
-def error_response(status: int, code: str, **headers: str) -> web.Response:
+def error_response(status: int, code: str, details: object = None, **headers: str) -> web.Response:
     """An error in the one body shape."""
-    body = {"error": code, "error_description": "Not now.", "request_id": "r-1", "doc_url": f"https://docs.example/{code}"}
+    body: dict[str, object] = {"error": code, "error_description": "Not now.", "request_id": "r-1"}
+    body |= {"doc_url": f"https://docs.example/{code}", "details": details}
     return web.json_response(body, status=status, headers={name.replace("_", "-"): text for name, text in headers.items()})
