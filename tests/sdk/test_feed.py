@@ -8,6 +8,11 @@ from typing import Any
 
 import psycopg
 import pytest
+
+from tests.cast import Actor
+from tests.sdk.driven import Driven, driven, everything
+from tests.sdk.proxy import LOSE, Proxy, error_response
+from tollhouse.instance.database import embedded
 from tollhouse_sdk import (
     AsyncFeed,
     AsyncTollhouse,
@@ -27,10 +32,7 @@ from tollhouse_sdk import (
     verify,
 )
 
-from tests.cast import Actor
-from tests.sdk.driven import Driven, driven, everything
-from tests.sdk.proxy import LOSE, Proxy, error_response
-from tollhouse.instance.database import embedded
+pytestmark = pytest.mark.usefixtures("feed")
 
 BOTH = pytest.mark.parametrize("kind", [Tollhouse, AsyncTollhouse])
 KINDS: dict[Any, Any] = {Tollhouse: Feed, AsyncTollhouse: AsyncFeed}
@@ -206,6 +208,5 @@ async def test_a_row_is_locked_until_its_process_ends(server: embedded.Server) -
     second.release()
     with pytest.raises(psycopg.errors.DataError):
         database.lock("x" * 300)
-    with pytest.raises(psycopg.errors.DataError):
-        with SqlCheckpoint(database, "x" * 300).advancing(Position("f", 1)):
-            raise AssertionError
+    with pytest.raises(psycopg.errors.DataError), SqlCheckpoint(database, "x" * 300).advancing(Position("f", 1)):
+        raise AssertionError
