@@ -258,9 +258,12 @@ def _error_types(document: Json) -> str:
         if name.endswith("Refusal")
         for code in schema["allOf"][1]["properties"]["error"]["enum"]
     )
-    lines = ["from tollhouse_sdk.errors import ApiError", ""]
-    by_hand = {kind.code for kind in ApiError.__subclasses__() if kind.__module__ == ApiError.__module__}
-    for code in sorted(set(codes) - by_hand):
+    by_hand = {kind.code: kind.__name__ for kind in ApiError.__subclasses__() if kind.__module__ == ApiError.__module__}
+    known = ["ApiError", *(by_hand[code] for code in codes if code in by_hand)]
+    lines = [f"from tollhouse_sdk.errors import {name} as {name}" for name in known] + [""]
+    for code in codes:
+        if code in by_hand:
+            continue
         name = "".join(part.title() for part in code.split("_"))
         if name in dir(builtins):
             name += "Error"

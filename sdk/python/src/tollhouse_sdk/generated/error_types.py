@@ -1,6 +1,8 @@
 """A class for each error code of the API. Made by `just records` from the API reference."""
 
-from tollhouse_sdk.errors import ApiError
+from tollhouse_sdk.errors import ApiError as ApiError
+from tollhouse_sdk.errors import EventsExpired as EventsExpired
+from tollhouse_sdk.errors import FeedReset as FeedReset
 
 
 class AccountSuspended(ApiError):
@@ -121,18 +123,6 @@ class EmailUnverified(ApiError):
     """The error code `email_unverified`."""
 
     code = "email_unverified"
-
-
-class EventsExpired(ApiError):
-    """The error code `events_expired`."""
-
-    code = "events_expired"
-
-
-class FeedReset(ApiError):
-    """The error code `feed_reset`."""
-
-    code = "feed_reset"
 
 
 class IdempotencyInProgress(ApiError):
