@@ -75,7 +75,7 @@ def live(scenario: Scenario, *, whole: bool = False) -> None:
             if not whole:
                 break
         feed = Feed(tollhouse, SqlCheckpoint(database, "shared"), Reading(types=["balance.updated"], limit=3))
-        feed.run_in_transaction(process_event, follow=False)
+        feed.run_in_transaction(record_event, follow=False)
 
 
 def next_order(database: Database) -> str | None:
@@ -84,7 +84,7 @@ def next_order(database: Database) -> str | None:
     return str(row[0]) if row else None
 
 
-def process_event(event: FeedEvent, cursor: Any) -> None:
+def record_event(event: FeedEvent, cursor: Any) -> None:
     """The effect of an event: a row. Nothing but the checkpoint keeps a second one away."""
     cursor.execute("INSERT INTO processed VALUES (?, ?)", (event.position, event.id))
 
