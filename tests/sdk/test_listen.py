@@ -88,7 +88,7 @@ async def test_it_goes_on_after_the_connection_was_lost(alice: Actor, proxy: Pro
     """As after sleep: the service is away for longer than the client repeats."""
     positions = await happened(alice, 2)
     client: Any = driven(Tollhouse, proxy.url, await alice.key()).client
-    assert end_of(client).position == positions[-1]
+    assert (await asyncio.to_thread(end_of, client)).position == positions[-1]
     listener = Listener(client, receiver.url, MemoryCheckpoint(Position()))
     forwarded = listener.forwarded(wait_s=1)
     first = await asyncio.to_thread(next, forwarded)
