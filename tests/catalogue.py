@@ -5,9 +5,9 @@ import re
 import sys
 from collections.abc import Iterator
 from functools import cache
-from pathlib import Path
 
-HERE = Path(__file__).parent
+from tests.sources import HERE, modules_below, nodes_of
+
 NUMBERS = {
     "O": (range(1, 213),),
     "P": (range(1, 161), range(162, 168)),
@@ -35,8 +35,8 @@ def covered() -> frozenset[str]:
 
 
 def _covered() -> Iterator[str]:
-    for path in sorted(HERE.glob("**/*.py")):
-        for node in ast.walk(ast.parse(path.read_text())):
+    for path in modules_below(HERE / "tests"):
+        for node in nodes_of(path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr == "covers":
                 yield from (str(ast.literal_eval(number)) for number in node.args)
 

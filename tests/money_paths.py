@@ -7,6 +7,7 @@ import pkgutil
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
+from pathlib import Path
 from types import FunctionType, ModuleType
 from typing import Any, NamedTuple
 
@@ -14,6 +15,7 @@ from cyclopts import App
 from msgspec import Struct
 
 import tollhouse
+from tests.sources import tree_of
 from tollhouse.http.cookies import SAFE
 from tollhouse.instance.api import OPERATIONS
 from tollhouse.instance.cli.main import app
@@ -85,7 +87,7 @@ def _graph() -> tuple[dict[Name, "Named"], dict[Name, set[str]]]:
     graph: dict[Name, Named] = {}
     posted: dict[Name, set[str]] = {}
     for module in _modules():
-        tree = ast.parse(inspect.getsource(module))
+        tree = tree_of(Path(str(module.__file__)))
         in_module = _sources(module, tree)
         for qualified, node, owner in _functions(tree):
             named = graph[module.__name__, qualified] = _read(module, node, owner)

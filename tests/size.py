@@ -6,11 +6,13 @@ import sys
 import tokenize
 from collections import Counter, defaultdict
 from collections.abc import Iterator
+from functools import cache
 from itertools import groupby
 from pathlib import Path
 from statistics import median
 
-SOURCE = Path(__file__).resolve().parents[1] / "src" / "tollhouse"
+from tests.sources import PACKAGE, modules_below, nodes_of, text_of
+
 BLOCK = 6
 """So many equal lines of code in a row, in two packages, are one piece of code that stands twice."""
 LAYOUT = (
@@ -23,11 +25,12 @@ LAYOUT = (
 )
 
 
-def code_lines(source: str) -> list[tuple[int, str]]:
+@cache
+def code_lines(path: Path) -> list[tuple[int, str]]:
     """Number and text of each line of code."""
-    tree = ast.parse(source)
+    source = text_of(path)
     left_out: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, ast.Import | ast.ImportFrom) or (
             isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant) and isinstance(node.value.value, str)
         ):
@@ -42,15 +45,15 @@ def code_lines(source: str) -> list[tuple[int, str]]:
 
 def files() -> Iterator[tuple[str, Path]]:
     """Each module with its package."""
-    for path in sorted(SOURCE.rglob("*.py")):
-        yield path.relative_to(SOURCE).parts[0], path
+    for path in modules_below(PACKAGE):
+        yield path.relative_to(PACKAGE).parts[0], path
 
 
 def code_sizes() -> Counter[str]:
     """Lines of code of each package."""
     sizes: Counter[str] = Counter()
     for package, path in files():
-        sizes[package] += len(code_lines(path.read_text()))
+        sizes[package] += len(code_lines(path))
     return sizes
 
 
@@ -58,12 +61,12 @@ def equal_blocks() -> list[str]:
     """Where the same lines of code stand in two packages: both places of each block."""
     seen: defaultdict[tuple[str, ...], list[tuple[str, Path, int]]] = defaultdict(list)
     for package, path in files():
-        lines = code_lines(path.read_text())
+        lines = code_lines(path)
         for start in range(len(lines) - BLOCK + 1):
             block = lines[start : start + BLOCK]
             seen[tuple(text for _, text in block)].append((package, path, block[0][0]))
     return sorted(
-        " ~ ".join(f"{path.relative_to(SOURCE)}:{line}" for _, path, line in places)
+        " ~ ".join(f"{path.relative_to(PACKAGE)}:{line}" for _, path, line in places)
         for places in seen.values()
         if len({package for package, _, _ in places}) > 1
     )
@@ -86,7 +89,7 @@ def main() -> None:
 
 def line_count(path: Path) -> int:
     """All lines of a file."""
-    return len(path.read_text().splitlines())
+    return len(text_of(path).splitlines())
 
 
 if __name__ == "__main__":

@@ -3,7 +3,9 @@
 import pytest
 
 from tests import catalogue
+from tests.sources import OF_THE_SOURCE
 
+pytestmark = OF_THE_SOURCE
 FINISHED = ("O", "P", "W", "S")
 
 

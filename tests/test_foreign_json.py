@@ -1,11 +1,11 @@
 """JSON of others: too deep, cut off or no text at all is one error, wherever it comes from."""
 
 import ast
-from pathlib import Path
 
 import pytest
 from msgspec import Raw, Struct
 
+from tests.sources import OF_THE_SOURCE, PACKAGE, modules_below, nodes_of
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.rails.grants import UNKNOWN
@@ -14,7 +14,6 @@ from tollhouse.rails.cards.stripe import client
 from tollhouse.transfers.conversions.prices import FeedError, read_prices
 from tollhouse.transfers.fulfillments import jobs
 
-SOURCES = Path(__file__).parent.parent / "src" / "tollhouse"
 DEEP = b'{"type":"x","data":' + b"[" * 10_000 + b"]" * 10_000 + b"}"
 HOSTILE = [DEEP, b"[" * 1_000_000, b"{", b"\xff", b"", b'"\xed\xa0\x80"']
 OWN = {
@@ -61,14 +60,15 @@ def test_providers_and_servers_cannot_break_a_job(raw: bytes) -> None:
         read_prices(raw, "/rates", ["USD"])
 
 
+@OF_THE_SOURCE
 def test_nobody_decodes_json_of_others_on_their_own() -> None:
     decoding = set[str]()
-    for path in SOURCES.rglob("*.py"):
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+    for path in modules_below(PACKAGE):
+        for node in nodes_of(path):
             if isinstance(node, ast.Attribute) and ast.unparse(node) in {
                 "msgspec.json.decode",
                 "msgspec.json.Decoder",
                 "json.loads",
             }:
-                decoding.add(str(path.relative_to(SOURCES)))
+                decoding.add(str(path.relative_to(PACKAGE)))
     assert decoding == OWN

@@ -7,8 +7,10 @@ import tokenize
 from collections.abc import Iterator
 from pathlib import Path
 
-HERE = Path(__file__).parent.parent
-MODULES = sorted(path for part in ("src", "tests", "chaos", "benchmarks") for path in (HERE / part).rglob("*.py"))
+from tests.sources import HERE, OF_THE_SOURCE, modules_below, text_of, tree_of
+
+pytestmark = OF_THE_SOURCE
+MODULES = [path for part in ("src", "tests", "chaos", "benchmarks") for path in modules_below(HERE / part)]
 PAGES = sorted((HERE / "src").glob("tollhouse/**/templates/**/*.html"))
 DOCUMENTS = sorted([*HERE.glob("*.md"), *(HERE / "docs").glob("*.md")])
 BANNED = "ask asks deed deeds told house houses refusal refusals fault faults clerk seat lent stray patience reseal resealed"
@@ -32,7 +34,7 @@ QUOTED = re.compile(r"`[^`]*`|```.*?```", re.DOTALL)
 
 def banned_names(path: Path) -> Iterator[str]:
     """Identifiers of this file with a banned part; a file without one in any word is not taken apart."""
-    text = path.read_text()
+    text = text_of(path)
     if not _banned_parts(text):
         return
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -51,12 +53,12 @@ def banned_words(text: str) -> list[str]:
 
 def unplain_texts(path: Path) -> Iterator[str]:
     """Banned words in docstrings, comments and SQL of this file, docstrings that send away, and variables without a noun."""
-    for token in tokenize.generate_tokens(io.StringIO(path.read_text()).readline):
+    for token in tokenize.generate_tokens(io.StringIO(text_of(path)).readline):
         if token.type in {tokenize.COMMENT, tokenize.STRING}:
             yield from (f"{token.start[0]}: {word}" for word in banned_words(token.string) if word not in COLUMNS)
             if SENT_AWAY.match(token.string):
                 yield f"{token.start[0]}: {token.string.splitlines()[0]}"
-    for number, line in enumerate(path.read_text().splitlines(), 1):
+    for number, line in enumerate(text_of(path).splitlines(), 1):
         if NAMELESS_VARIABLE.search(line):
             yield f"{number}: for one in"
 
@@ -65,7 +67,7 @@ def test_docstrings_comments_and_sql_are_plain() -> None:
     found = {
         str(path.relative_to(HERE)): list(unplain_texts(path))
         for package in READ_WHOLE
-        for path in sorted((HERE / "src" / "tollhouse" / package).rglob("*.py"))
+        for path in modules_below(HERE / "src" / "tollhouse" / package)
     }
     assert {name: texts for name, texts in found.items() if texts} == {}
 
@@ -83,8 +85,8 @@ def test_texts_are_plain() -> None:
 def test_no_two_classes_share_a_name() -> None:
     """A reader who finds a class by its name finds the one."""
     places: dict[str, list[str]] = {}
-    for path in sorted((HERE / "src").rglob("*.py")):
-        for node in ast.parse(path.read_text()).body:
+    for path in modules_below(HERE / "src"):
+        for node in tree_of(path).body:
             if isinstance(node, ast.ClassDef):
                 places.setdefault(node.name, []).append(str(path.relative_to(HERE)))
     assert {name: found for name, found in places.items() if len(found) > 1} == {}

@@ -6,7 +6,9 @@ from tests import money_table
 from tests.money_paths import reached, ways
 from tests.money_table import DECIDE, EVERYTHING, ROWS
 from tests.running import Service
+from tests.sources import OF_THE_SOURCE
 
+pytestmark = OF_THE_SOURCE
 TESTS = money_table.PAGE.parent.parent / "tests"
 POSTED = """
     SELECT DISTINCT t.source_type, p.type, split_part(d.code, ':', 1) AS debit, split_part(c.code, ':', 1) AS credit

@@ -1,7 +1,9 @@
 """How large the code may be: the whole, each package beside the others, and nothing that stands in two packages."""
 
 from tests.size import code_sizes, equal_blocks
+from tests.sources import OF_THE_SOURCE
 
+pytestmark = OF_THE_SOURCE
 LINES = 58_080
 """Lines of code of all packages: lower it whenever there are fewer."""
 LARGEST = {"rails": 0.22}

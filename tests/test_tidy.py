@@ -8,9 +8,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 
-HERE = Path(__file__).parent.parent
-OURS = sorted([*HERE.glob("src/**/*.py"), *HERE.glob("tests/**/*.py"), *HERE.glob("chaos/**/*.py")])
-PACKAGE = sorted(HERE.glob("src/**/*.py"))
+from tests.sources import HERE, OF_THE_SOURCE, modules_below, nodes_of, text_of, tree_of
+
+pytestmark = OF_THE_SOURCE
+PACKAGE = modules_below(HERE / "src")
+OURS = [*PACKAGE, *modules_below(HERE / "tests"), *modules_below(HERE / "chaos")]
 NAMELESS = re.compile(r"(utils?|helpers?|common|managers?|misc)\.py")
 EMPTY_VERBS = re.compile(r"_?(process|handle|manage|perform)(_|$)")
 SQL = re.compile(r"\b(SELECT .+ FROM|INSERT INTO|UPDATE \w+ SET|DELETE FROM)\b", re.DOTALL)
@@ -43,15 +45,14 @@ Function = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 def problems(path: Path) -> Iterator[str]:
     """What is untidy in this file."""
-    text = path.read_text()
-    tree = ast.parse(text)
+    text, tree = text_of(path), tree_of(path)
     if NAMELESS.fullmatch(path.name):
         yield "the name says nothing"
     if not ast.get_docstring(tree):
         yield "no first line that says what it is for"
     if text.count("\n") > LINES_MAX:
         yield f"more than {LINES_MAX} lines"
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, Function):
             if (node.end_lineno or 0) - node.lineno >= FUNCTION_LINES_MAX:
                 yield f"{node.name} is longer than {FUNCTION_LINES_MAX} lines"
@@ -67,7 +68,7 @@ def package_problems(path: Path, text: str, tree: ast.Module) -> Iterator[str]:
         yield "use clock.now()"
     if path.name not in SQL_ALLOWED:
         yield from sql_problems(path, tree)
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         said = isinstance(node, ast.Name) and node.id == "float"
         written = isinstance(node, ast.Constant) and isinstance(node.value, float)
         if isinstance(node, ast.expr) and (said or written) and path.name not in FLOAT_ALLOWED:
@@ -80,7 +81,7 @@ def sql_problems(path: Path, tree: ast.Module) -> Iterator[str]:
     """SQL stands in stores. Column lists are inserted into constants; no function composes a statement."""
     if not path.name.endswith("store.py"):
         yield from (f"SQL outside a store, line {line}" for line in sql_lines(tree, ast.Constant | ast.JoinedStr))
-    for node in ast.walk(tree):
+    for node in nodes_of(path):
         if isinstance(node, Function):
             yield from (f"SQL composed by a function, line {line}" for line in sql_lines(node, ast.JoinedStr))
 
@@ -106,15 +107,15 @@ def test_no_template_style_script_or_migration_is_too_long() -> None:
 
 
 def test_nothing_of_ours_is_mocked() -> None:
-    for path in HERE.glob("tests/**/*.py"):
-        assert "unittest" + ".mock" not in path.read_text(), path
+    for path in modules_below(HERE / "tests"):
+        assert "unittest" + ".mock" not in text_of(path), path
 
 
 def test_no_set_outside_set_local() -> None:
     """A setting that lingers on a lent connection would meet the next request."""
     lingering = re.compile(r"\"\s*SET (?!LOCAL)[a-z_]+ (=|TO)|pg_advisory_lock|pg_try_advisory_lock|\"\s*LISTEN\b")
     for path in PACKAGE:
-        assert not lingering.search(path.read_text()), path
+        assert not lingering.search(text_of(path)), path
 
 
 def test_chapters_are_links_to_the_documentation() -> None:

@@ -17,18 +17,17 @@ from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 from jinja2 import Environment
 
+from tests.sources import HERE, PACKAGE, modules_below, nodes_of
 from tollhouse.accounts.approvals.model import Action
 from tollhouse.http.languages import ENGLISH, LANGUAGES
 from tollhouse.http.statuses import MARKS, words_of
 
-HERE = Path(__file__).parent.parent
-PACKAGE = HERE / "src" / "tollhouse"
 TRANSLATED = [language for language in LANGUAGES if language != ENGLISH]
 TEMPLATES = sorted(path for path in PACKAGE.glob("**/templates/**/*.html") if "demo" not in path.parts)
 WORDS = PACKAGE / "http" / "labels.py"
 STATUSES, ACTIONS = PACKAGE / "http" / "statuses.py", PACKAGE / "accounts" / "approvals" / "model.py"
 """Where the words of statuses and of operators' actions come from."""
-MODULES = sorted(PACKAGE.glob("**/*.py"))
+MODULES = modules_below(PACKAGE)
 NO_PAGES = {
     "api",
     "backup",
@@ -150,7 +149,7 @@ def _of_python() -> Iterator[tuple[Path, Key]]:
 
 def text_calls(path: Path) -> Iterator[tuple[str, set[str | None]]]:
     """The templates of all `Text(…)` of a module, and the names of their values."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in nodes_of(path):
         if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Text":
             [template] = node.args
             if isinstance(template, ast.Constant):
@@ -168,22 +167,26 @@ def _sentences(path: Path) -> Iterator[tuple[ast.expr, str]]:
     if not NO_PAGES.isdisjoint(packages) or packages in ([], ["instance"]) or API_ONLY.fullmatch(path.name):
         return
     rule = re.compile(".+") if path == WORDS else PHRASE if PHRASES.fullmatch(path.name) else None
-    for node, text in _literals(ast.parse(path.read_text())):
+    for node, text in literals(path):
         if SENTENCE.fullmatch(text) or (rule is not None and rule.fullmatch(text) and not NO_TEXT.fullmatch(text)):
             yield node, text
 
 
-def _literals(tree: ast.Module) -> Iterator[tuple[ast.expr, str]]:
+@cache
+def literals(path: Path) -> list[tuple[ast.expr, str]]:
     """The strings of a module, but for docstrings; for a value of an f-string stands `VALUE`."""
-    passed = {id(node) for place in ast.walk(tree) for node in _for_programs(place)}
-    for node in ast.walk(tree):
+    passed = {id(node) for place in nodes_of(path) for node in _for_programs(place)}
+    found: list[tuple[ast.expr, str]] = []
+    for node in nodes_of(path):
         if id(node) in passed:
             continue
         if isinstance(node, ast.JoinedStr):
             passed.update(id(part) for part in ast.walk(node))
-            yield node, "".join(str(part.value) if isinstance(part, ast.Constant) else VALUE for part in node.values)
+            parts = (str(part.value) if isinstance(part, ast.Constant) else VALUE for part in node.values)
+            found.append((node, "".join(parts)))
         elif isinstance(node, ast.Constant) and isinstance(node.value, str):
-            yield node, node.value
+            found.append((node, node.value))
+    return found
 
 
 def _for_programs(node: ast.AST) -> list[ast.AST | None]:

@@ -7,6 +7,7 @@ from typing import Literal, get_args, get_origin
 import pytest
 
 import tollhouse
+from tests.sources import OF_THE_SOURCE
 from tests.texts import texts
 from tollhouse.http.languages import LANGUAGES
 from tollhouse.http.markup import icon
@@ -26,7 +27,7 @@ STATUSES = sorted(
 )
 
 
-@pytest.mark.xdist_group("texts")  # which are gathered once
+@OF_THE_SOURCE
 def test_a_status_has_words_a_tone_and_an_icon() -> None:
     for status in STATUSES:
         assert status in MARKS

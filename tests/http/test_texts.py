@@ -11,6 +11,7 @@ from markupsafe import Markup
 
 from tests import texts
 from tests.bare_texts import bare_texts
+from tests.sources import OF_THE_SOURCE
 from tollhouse.accounts.approvals.model import LOCAL_ADMINISTRATOR, Action
 from tollhouse.http.labels import span
 from tollhouse.http.texts import Texts
@@ -29,7 +30,7 @@ from tollhouse.payments.transactions.model import (
 )
 from tollhouse.rails.bank.model import read_reason
 
-pytestmark = pytest.mark.xdist_group("texts")
+pytestmark = OF_THE_SOURCE
 VALUE = re.compile(r"%\(\w+\)s|%%|</?\w+")
 GERMAN = Texts("de")
 

@@ -17,20 +17,21 @@ import pytest
 
 from tests.cast import sign_up
 from tests.running import KEY, Service, settings_for
+from tests.sources import OF_THE_SOURCE, PACKAGE, modules_below, nodes_of
 from tollhouse.platform.log.events import ALLOWED
 from tollhouse.platform.log.sink import LINES_MAX, LogSink, SinkStream
 
-SOURCES = Path(__file__).parent.parent.parent / "src"
 LEVELS = {"debug", "info", "warning", "error", "exception"}
 BROKEN = ["full disk", "closed pipe", "stopped reader"]
 ENDS_WITHIN_S = 20
 
 
+@OF_THE_SOURCE
 def test_no_line_has_a_field_that_is_redacted() -> None:
     fields = [
-        (f"{path.relative_to(SOURCES)}:{call.lineno}", field.arg)
-        for path in sorted(SOURCES.rglob("*.py"))
-        for call in ast.walk(ast.parse(path.read_text()))
+        (f"{path.relative_to(PACKAGE)}:{call.lineno}", field.arg)
+        for path in modules_below(PACKAGE)
+        for call in nodes_of(path)
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr in LEVELS
         if isinstance(call.func.value, ast.Name) and call.func.value.id == "log"
         for field in call.keywords

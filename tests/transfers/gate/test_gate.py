@@ -3,16 +3,15 @@
 import ast
 from collections.abc import Iterator
 from itertools import product
-from pathlib import Path
 from typing import Any, get_args
 from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
 
-import tollhouse
 from tests.cast import Actor, suspend
 from tests.payments.bank import refund, sell
+from tests.sources import OF_THE_SOURCE, PACKAGE, modules_below, tree_of
 from tests.transfers.conversions.steps import EURO_TO_DOLLAR
 from tests.transfers.withdrawals.steps import asked, fund
 from tollhouse.accounts.approvals.model import Approvals
@@ -38,7 +37,6 @@ from tollhouse.transfers.conversions.actions import NewConversion
 from tollhouse.transfers.gate import gate, store
 from tollhouse.transfers.gate.model import OutgoingTransfer, PasswordWasReset
 
-PACKAGE = Path(tollhouse.__file__).parent
 CREDITS_A_RAIL = {
     "rails/bank/accounts.py",
     "rails/cards/balances.py",
@@ -60,8 +58,8 @@ class EverythingIsUndoneError(Exception):
 
 def modules() -> Iterator[tuple[str, ast.Module]]:
     """Every module of ours, by its path."""
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE).as_posix(), ast.parse(path.read_text("utf-8"))
+    for path in modules_below(PACKAGE):
+        yield path.relative_to(PACKAGE).as_posix(), tree_of(path)
 
 
 def names_rail(tree: ast.Module) -> bool:
@@ -80,6 +78,7 @@ def calls(tree: ast.AST, name: str) -> list[ast.Call]:
     return [node for node in found if isinstance(node.func, ast.Name) and node.func.id == name]
 
 
+@OF_THE_SOURCE
 def test_only_the_gate_credits_a_rail() -> None:
     """Everywhere else a rail's account is the debit side of a posting: money comes in."""
     knowing = {path: tree for path, tree in modules() if names_rail(tree)}
@@ -90,6 +89,7 @@ def test_only_the_gate_credits_a_rail() -> None:
         assert path in CREDITS_A_RAIL or not others, f"{path}: {others}"
 
 
+@OF_THE_SOURCE
 def test_no_module_names_a_rail_account_otherwise() -> None:
     for path, tree in modules():
         if path == "ledger/books/model.py":
