@@ -3,6 +3,7 @@
 import asyncio
 import gc
 import os
+import signal
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -16,6 +17,9 @@ from argon2 import PasswordHasher
 from hypothesis import HealthCheck, settings
 from playwright.async_api import Browser
 
+from tests import memory
+
+memory.use()
 pytest.register_assert_rewrite("tests.cast", "tests.browser", "tests.processes", "tests.receiver")
 
 from tests import extent, pgbouncer  # noqa: E402
@@ -147,6 +151,7 @@ def server() -> Iterator[embedded.Server]:
         asyncio.run(make_template(running.cluster.dsn))
         with _pooler(running):
             yield running
+        os.kill(running.pid or 0, signal.SIGQUIT)  # at once, without writing what is deleted now
         running.stop()
 
 
