@@ -3,7 +3,6 @@
 import asyncio
 import gc
 import os
-import signal
 import tempfile
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Generator, Iterator
@@ -64,6 +63,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Know how much is tested before tests are imported, and tell of failures early."""
     extent.choose(config)
+    config.option.loadscopereorder = False  # it would begin with the groups of most tests, which are the quick ones
     terminal = config.pluginmanager.getplugin("terminalreporter")
     if isinstance(terminal, pytest.TerminalReporter) and not hasattr(config, "workerinput"):
         config.pluginmanager.register(EarlyFailures(terminal))
@@ -85,6 +85,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.xdist_group(item.location[0]))
     if shared := [name for name, count in Counter(item.nodeid for item in items).items() if count > 1]:
         raise pytest.UsageError(f"these ids are shared by several tests: {', '.join(shared)}")
+    if hasattr(config, "workerinput"):
+        extent.begin_with_slow(items)
 
 
 class EarlyFailures:
@@ -151,7 +153,6 @@ def server() -> Iterator[embedded.Server]:
         asyncio.run(make_template(running.cluster.dsn))
         with _pooler(running):
             yield running
-        os.kill(running.pid or 0, signal.SIGQUIT)  # at once, without writing what is deleted now
         running.stop()
 
 

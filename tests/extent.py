@@ -3,6 +3,8 @@
 A test that is named, by `FILE::TEST`, runs in either case.
 """
 
+from collections import Counter
+
 import pytest
 
 OPTION = "--all"
@@ -39,3 +41,20 @@ def deselect_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     if long:
         config.hook.pytest_deselected(items=long)
         items[:] = [item for item in items if not item.get_closest_marker("long")]
+
+
+def begin_with_slow(items: list[pytest.Item]) -> None:
+    """Let groups with many long tests begin, so that no process is alone with one at the end; then the larger ones."""
+    groups = {item: tuple(sorted({str(mark.args[0]) for mark in item.iter_markers("xdist_group")})) for item in items}
+    sizes = Counter(groups.values())
+    slow = Counter(groups[item] for item in items if _is_slow(item))
+    items.sort(key=lambda item: (-slow[groups[item]], -sizes[groups[item]], groups[item]))
+
+
+def _is_slow(item: pytest.Item) -> bool:
+    """Whether it is long, in a browser, or of a group beyond its file, which share a setup that takes long."""
+    return (
+        item.get_closest_marker("long") is not None
+        or item.get_closest_marker("browser") is not None
+        or any(mark.args != (item.location[0],) for mark in item.iter_markers("xdist_group"))
+    )

@@ -2,6 +2,7 @@
 
 import csv
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
@@ -104,7 +105,7 @@ PAYMENT = """
   - region "Payment method"
 """
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 async def type_over(someone: Visitor, field: str, text: str) -> None:

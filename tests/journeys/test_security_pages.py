@@ -1,5 +1,6 @@
 """A person guards an account at the dashboard, by clicking in headless Chromium: second factor, step-up, sessions."""
 
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.accounts.merchants.authenticator import Authenticator, elsewhere, grow_old, log_in
@@ -7,7 +8,7 @@ from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import PASSWORD, Actor
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 SECURITY_OFF = """
 - heading "Settings" [level=1]
 - navigation "Settings"

@@ -186,4 +186,4 @@ async def test_a_wrong_file_is_reported_by_every_command(service: Service, tmp_p
     file = written(tmp_path, "TOLLHOUSE_SIGNUP\n")
     outcome = await tollhouse(service, "status", TOLLHOUSE_DATA_DIR=str(tmp_path))
     assert (outcome.status, outcome.out) == (1, "")
-    assert f"{file} line 1 must be NAME=value" in outcome.talk
+    assert f"{file}line1mustbeNAME=value" in outcome.talk.replace(" ", "")  # a long path is wrapped

@@ -73,6 +73,7 @@ async def test_a_backup_with_an_unencrypted_key_ring_warns(
     assert ("From the next version on, a backup without encryption needs --unencrypted" in outcome.talk) == warns
 
 
+@pytest.mark.long
 def test_the_installation_follows_another_interpreter(tmp_path: Path) -> None:
     """A stamp says that all is installed, by an interpreter that is not the one in PYTHON."""
     for file in ("pyproject.toml", "locks/uv.txt", "locks/run.txt"):

@@ -83,6 +83,7 @@ async def test_what_is_no_chapter_is_not_there(alice: Actor, name: str) -> None:
     (await alice.anonymously("GET", f"/docs/{name}")).refused("not_found", 404)
 
 
+@pytest.mark.long
 @in_a_browser
 @by_look(NARROW)
 async def test_the_guide_in_a_browser(look: Look, browser: Browser, service: Service) -> None:

@@ -4,6 +4,7 @@ import html
 import re
 
 import aiohttp
+import pytest
 from playwright.async_api import Browser, expect
 
 from tests.browser import WIDE, Look, by_look, in_a_browser, visitor
@@ -78,6 +79,7 @@ async def test_only_forms_of_signed_in_people_make_keys(alice: Actor) -> None:
     assert (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"] == []
 
 
+@pytest.mark.long
 @in_a_browser
 @by_look(WIDE)
 async def test_the_quickstart_with_a_key_in_a_browser(look: Look, alice: Actor, browser: Browser) -> None:

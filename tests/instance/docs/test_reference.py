@@ -221,6 +221,7 @@ def example(name: str) -> Any:
     return ENTRIES[name].shown["requestBody"]["content"]["application/json"]["example"]
 
 
+@pytest.mark.long
 @in_a_browser
 @by_look(WIDE)
 async def test_the_reference_in_a_browser(look: Look, browser: Browser, service: Service, alice: Actor) -> None:

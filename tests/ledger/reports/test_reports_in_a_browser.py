@@ -2,6 +2,7 @@
 
 from datetime import UTC, datetime, timedelta
 
+import pytest
 from aiohttp import web
 from playwright.async_api import Browser, expect
 
@@ -13,7 +14,7 @@ from tests.payments.bank import sell
 from tests.receiver import Receiver
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 REPORT = """
 - heading "Reports" [level=1]
 - navigation "Period":

@@ -80,6 +80,7 @@ async def test_a_batch_is_canceled_on_its_page(payer: BitcoinPayer, monkeypatch:
     assert await payer.statuses([made.id]) == ["waiting"]
 
 
+@pytest.mark.long
 @in_a_browser
 @by_look(WIDE)
 async def test_the_pages_in_a_browser(
