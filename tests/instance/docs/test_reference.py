@@ -3,6 +3,7 @@
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 from typing import Any
@@ -24,8 +25,8 @@ from tollhouse.instance.docs.shapes import SchemaTables
 from tollhouse.platform.settings import config
 
 HREF = re.compile(r'href="(/[^"#]+)')
-BLOCK = re.compile(r"^```(sh|python|php)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
-PHP = get_lexer_by_name("php", startinline=True)
+BLOCK = re.compile(r"^```(sh|python|php|js)\n(.*?)^```$", re.DOTALL | re.MULTILINE)
+LEXERS = {"php": get_lexer_by_name("php", startinline=True), "js": get_lexer_by_name("js")}
 ENTRIES = entries(msgspec.json.decode(reference.encoded(config.load({}))))
 OPERATION = """
 - navigation "Breadcrumb":
@@ -49,6 +50,7 @@ OPERATION = """
   - group "Request example":
     - radio "cURL" [checked]
     - radio "Python"
+    - radio "JavaScript"
     - radio "PHP"
   - button "Copy Request example"
 - region "Response":
@@ -129,8 +131,8 @@ async def test_every_entry_is_served_as_page_and_as_markdown(alice: Actor) -> No
         assert f"# {entry.title}" in written
         assert "{'" not in written, "something was written as Python writes it"
         for language, text in BLOCK.findall(written):
-            if language == "php":
-                assert not [value for kind, value in PHP.get_tokens(text) if kind is Token.Error]
+            if language in LEXERS:
+                assert not [value for kind, value in LEXERS[language].get_tokens(text) if kind is Token.Error]
             else:
                 assert shlex.split(text) if language == "sh" else compile(text, name, "exec")
     for address in sorted(led_to - {f"/docs/api/{name}" for name in ENTRIES} - {f"/docs/api/{name}.md" for name in ENTRIES}):
@@ -190,6 +192,10 @@ async def test_the_samples_work(alice: Actor) -> None:
             [sys.executable, "-c", script], env=environment, capture_output=True, check=True, text=True
         ).stdout
         assert msgspec.json.decode(said)
+        if shutil.which("node"):
+            script = f"const key = {key!r};\n{samples['js'].replace('order-1001', f'js-{name}')}\nconsole.log(result);"
+            command = ["node", "--input-type=module", "-e", script]
+            assert subprocess.run(command, env=environment, capture_output=True, check=True, text=True).stdout
 
 
 async def test_the_bodies_of_the_examples_are_accepted(alice: Actor) -> None:

@@ -14,13 +14,14 @@ from tollhouse.accounts.merchants.actions import create_api_key
 from tollhouse.accounts.merchants.model import NewApiKey
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
-from tollhouse.http.responses import page
+from tollhouse.http.responses import ENCODER, page
 from tollhouse.http.services import Services
 from tollhouse.instance.api.health import require_ready
 from tollhouse.instance.api.reference import read
 from tollhouse.instance.docs import book, reference
 from tollhouse.instance.docs.book import Chapter, chapters
 from tollhouse.instance.docs.code import tabs
+from tollhouse.instance.docs.collection import collection
 from tollhouse.instance.docs.endpoint import EndpointView, endpoint_of
 from tollhouse.instance.docs.entries import REFERENCE, TRIAL, Contents, ReferenceEntry, contents_of, entries, grouped
 from tollhouse.instance.docs.error_pages import error_pages
@@ -100,6 +101,12 @@ async def chapter(request: Request, name: str) -> Response:
     if found is None:
         raise NotFound
     return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
+
+
+@OPERATIONS.add("GET", "/docs/collection.json", guard=READERS)
+async def postman_collection(services: Services) -> Response:
+    """Get the operations as a collection of Postman."""
+    return Response(_collection(services.settings), 200, FRESH, "application/json")
 
 
 @OPERATIONS.add("GET", "/docs/errors", guard=READERS)
@@ -236,6 +243,11 @@ def _contents_chapter(settings: Settings) -> Chapter:
 @cache
 def _codes_chapter(settings: Settings) -> Chapter:
     return book.read("api/errors", "", reference.codes(_entries(settings)))
+
+
+@cache
+def _collection(settings: Settings) -> bytes:
+    return ENCODER.encode(collection(_entries(settings), read(settings)))
 
 
 @cache

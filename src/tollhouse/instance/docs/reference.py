@@ -24,7 +24,8 @@ FOREWORD = """\
 
 Use this reference to look up the parameters, responses and errors of every endpoint, and the payload of every event. To
 generate a client, use the [OpenAPI 3.1 document](/openapi.json), also available [as YAML](/openapi.yaml). You can
-[try the endpoints](/docs/try) of the Integration API with a test key.
+[try the endpoints](/docs/try) of the Integration API with a test key, or import the
+[collection](/docs/collection.json) into Postman.
 
 Rules for all endpoints: [errors](/docs/errors.md), [error codes](/docs/api/errors.md), [idempotency](/docs/idempotency.md),
 [lists](/docs/lists.md), [OAuth](/docs/oauth.md), [webhooks](/docs/webhooks.md).

@@ -1,4 +1,4 @@
-"""Code samples of the API reference, in cURL, Python and PHP, and the form for trying an operation in the browser."""
+"""Code samples of the API reference, in cURL, Python, JavaScript and PHP, and the form for trying an operation."""
 
 import json
 import re
@@ -42,13 +42,14 @@ def samples_of(entry: ReferenceEntry, document: Json) -> tuple[Sample, ...]:
     return (
         Sample("cURL", "sh", in_curl(call)),
         Sample("Python", "python", in_python(call)),
+        Sample("JavaScript", "js", in_javascript(call)),
         Sample("PHP", "php", in_php(call)),
     )
 
 
 def note_on(shown: Json) -> str:
     """How to get the credential of the example request; empty if it needs none."""
-    return NOTES.get(_credential_of(shown), "")
+    return NOTES.get(credential_of(shown), "")
 
 
 def _call_of(base_url: str, entry: ReferenceEntry) -> SampleCall:
@@ -64,10 +65,10 @@ def _call_of(base_url: str, entry: ReferenceEntry) -> SampleCall:
     content = shown.get("requestBody", {}).get("content", {})
     media_type, body = next(((kind, one["example"]) for kind, one in content.items()), ("", None))
     key = OWN_KEY if KEY in named else ""
-    return SampleCall(entry.method, f"{base_url}{filled}{query}", _credential_of(shown), key, media_type, body)
+    return SampleCall(entry.method, f"{base_url}{filled}{query}", credential_of(shown), key, media_type, body)
 
 
-def _credential_of(shown: Json) -> str:
+def credential_of(shown: Json) -> str:
     """The first security scheme of an operation; empty without one."""
     return next((name for alternative in shown["security"] for name in alternative), "")
 
@@ -93,6 +94,21 @@ def in_python(call: SampleCall) -> str:
         arguments.append(f"    {'json' if call.media_type == JSON else 'data'}={_literal(call.body)},")
     lines = ["import requests", "", f"response = requests.{call.method.lower()}(", *arguments, "    timeout=10,", ")"]
     return "\n".join([*lines, "response.raise_for_status()"])
+
+
+def in_javascript(call: SampleCall) -> str:
+    """The request as JavaScript, which is TypeScript too, with the `fetch` of Node and browsers."""
+    headers = [f'"{name}": {value}' for name, value in _javascript_headers(call)]
+    options = [f'method: "{call.method}"'] if call.method != "GET" else []
+    options += [f"headers: {{ {', '.join(headers)} }}"] if headers else []
+    if call.body is not None:
+        value = json.dumps(call.body, ensure_ascii=False, indent=2).replace("\n", "\n  ")
+        options.append(
+            f"body: JSON.stringify({value})" if call.media_type == JSON else f"body: new URLSearchParams({value})"
+        )
+    arguments = f'"{call.url}"' + (", {\n" + "".join(f"  {one},\n" for one in options) + "}" if options else "")
+    lines = [f"const response = await fetch({arguments});", "if (!response.ok) throw new Error(await response.text());"]
+    return "\n".join([*lines, "const result = response.status === 204 ? null : await response.json();"])
 
 
 def in_php(call: SampleCall) -> str:
@@ -140,6 +156,19 @@ def _python_headers(call: SampleCall) -> Iterator[tuple[str, str]]:
         yield "X-API-Key", "key"
     if call.key:
         yield KEY, f'"{call.key}"'
+
+
+def _javascript_headers(call: SampleCall) -> Iterator[tuple[str, str]]:
+    if call.credential == "api_key":
+        yield "X-API-Key", "key"
+    elif call.credential == "session":
+        yield "Cookie", "`tollhouse_session=${session}`"
+    elif call.credential == "client":
+        yield "Authorization", "`Basic ${btoa(`${clientId}:${clientSecret}`)}`"
+    if call.key:
+        yield KEY, f'"{call.key}"'
+    if call.media_type == JSON:
+        yield "Content-Type", f'"{JSON}"'
 
 
 def _php_headers(call: SampleCall) -> Iterator[str]:
