@@ -242,6 +242,8 @@ async def test_the_reference_in_a_browser(look: Look, browser: Browser, service:
         for name in ("errors", "payment.expired", "list_transactions"):
             await page.goto(f"{service.url}/docs/api/{name}")
             await someone.glance(f"reference-{name}")
+        await page.goto(f"{service.url}/docs/errors/temporarily_unavailable")
+        await someone.glance("reference-error-code")
         await page.goto(f"{service.url}/docs/try")
         await expect(page.locator("article")).to_match_aria_snapshot(TRY_IT)
         await page.fill("#key", await alice.key("live"))
