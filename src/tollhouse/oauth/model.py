@@ -245,6 +245,7 @@ class TooManyFailures(RateLimited):
     """429: client authentication failed too often. OAuth has its own error code for this."""
 
     code, message = "temporarily_unavailable", "Client authentication failed too often. Try again later."
+    solution = "Check the client secret, and wait for the seconds in `Retry-After`."
 
 
 class UnknownApplication(ApiError):
@@ -273,10 +274,11 @@ class TokensUnknown(OutcomeUnknown):
     """503: the connection to the database was lost before it confirmed the tokens. They may have been issued."""
 
     message = "The outcome is unknown. Do not send the code or refresh token again. Ask the merchant to connect again."
+    solution = "Do not send the code or refresh token again. Ask the merchant to connect again."
 
 
 class RefreshUnknown(OutcomeUnknown):
-    """503: as `TokensUnknown`, for a refresh with an Idempotency-Key, which can be repeated."""
+    """503: the connection to the database was lost during a refresh with an `Idempotency-Key`, which can be repeated."""
 
     message = "The outcome is unknown. Repeat the request with the same Idempotency-Key within 60 seconds to get it."
 
