@@ -244,7 +244,10 @@ def _member(member: str, kind: type[T], name: dict[str, str], built_in: T | None
     try:
         return decode(_merge(before, facts) | name, kind)  # pyright: ignore[reportUnknownArgumentType]
     except ValidationFailed as error:
-        errors += [f"{member}.{one.field}: {str(one.message).removeprefix(SUBJECT)}" for one in error.field_errors]
+        errors += [
+            f"{member}.{field_error.field}: {str(field_error.message).removeprefix(SUBJECT)}"
+            for field_error in error.field_errors
+        ]
         return None
 
 

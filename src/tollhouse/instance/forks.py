@@ -4,7 +4,7 @@ The process that the user starts is the fork server. It has one thread and no ev
 forks the supervisor, then loads the program, then forks a part whenever the supervisor asks for one.
 
 If the fork server is killed, the supervisor kills itself; if the supervisor ends, the fork server ends with its exit
-status. So both are as one process to whoever started it.
+status. So the user sees both as one process.
 """
 
 import asyncio

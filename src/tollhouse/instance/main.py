@@ -199,7 +199,7 @@ async def create_partitions(services: Services) -> None:
 
 JOBS: Sequence[Job] = (
     Job(HOURLY_S, create_partitions),
-    *(job for one in SLICES for job in one.jobs),
+    *(job for part in SLICES for job in part.jobs),
     Job(WATCH_EVERY_S, watch_invariants),
 )
 """The jobs of the worker beside delivery."""

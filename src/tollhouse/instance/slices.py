@@ -48,9 +48,9 @@ SLICES: Sequence[Slice] = (
     IDENTITY,
     IDEMPOTENCY,
 )
-INVARIANTS: Sequence[Invariant] = [invariant for one in SLICES for invariant in one.invariants]
+INVARIANTS: Sequence[Invariant] = [invariant for part in SLICES for invariant in part.invariants]
 EVENT_SPECS: Sequence[EventSpec] = sorted(
-    (event for one in SLICES for event in one.events), key=lambda event: (*EVENT_TYPES, TEST_EVENT).index(event.type)
+    (event for part in SLICES for event in part.events), key=lambda event: (*EVENT_TYPES, TEST_EVENT).index(event.type)
 )
 """The webhook events, in the order of their types."""
 
@@ -58,5 +58,5 @@ EVENT_SPECS: Sequence[EventSpec] = sorted(
 def operations(*surfaces: Surface) -> list[Operation]:
     """The operations of all slices on these surfaces, surface by surface."""
     return [
-        operation for surface in surfaces for one in SLICES for operation in one.operations if operation.surface == surface
+        operation for surface in surfaces for part in SLICES for operation in part.operations if operation.surface == surface
     ]

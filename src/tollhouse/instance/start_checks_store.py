@@ -11,7 +11,7 @@ GIVE_UP = """
 ENCRYPTED_UNDER = (
     "SELECT merchant_id, mode, version, key_id, nonce, ciphertext FROM webhook_secrets WHERE key_id = $1 LIMIT 1"
 )
-"""A sealed value shows whether a key of this id is the right one, where no check value was kept yet."""
+"""An encrypted value shows whether a key of this id is the right one, where no check value was kept yet."""
 
 
 INSERT_NEW = """

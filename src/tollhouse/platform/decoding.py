@@ -75,18 +75,18 @@ class Reader:
         self.field_errors.append(FieldError(path, UNKNOWN, message, near[0] if near else None))
 
     def _union(self, value: Any, kind: types.UnionType, path: str) -> Any:
-        others = [bare(one) for one in kind.types if not isinstance(one, types.NoneType)]
+        others = [bare(member) for member in kind.types if not isinstance(member, types.NoneType)]
         if value is None and len(others) < len(kind.types):
             return None
         if len(others) == 1:
             return self.read(value, others[0], path)
-        for one in others:
+        for other in others:
             attempt = Reader(is_text=self._is_text)
-            found = attempt.read(value, one, path)
+            found = attempt.read(value, other, path)
             if not attempt.field_errors:
                 return found
-        numbers = [one for one in others if isinstance(one, types.IntType)]
-        words = [word for one in others if isinstance(one, types.LiteralType) for word in one.values]
+        numbers = [other for other in others if isinstance(other, types.IntType)]
+        words = [word for other in others if isinstance(other, types.LiteralType) for word in other.values]
         self._error(path, "invalid_type", messages.number_or(numbers[0].ge, words) if numbers else messages.WRONG)
         return neutral(others[0])
 
@@ -154,7 +154,7 @@ def neutral(kind: types.Type) -> Any:  # noqa: PLR0911 - one line a type
     """A neutral value of the type."""
     kind = bare(kind)
     if isinstance(kind, types.UnionType):
-        return None if any(isinstance(one, types.NoneType) for one in kind.types) else neutral(kind.types[0])
+        return None if any(isinstance(member, types.NoneType) for member in kind.types) else neutral(kind.types[0])
     if isinstance(kind, types.StructType):
         return {field.encode_name: neutral(field.type) for field in kind.fields if field.required}
     if isinstance(kind, types.ListType | types.VarTupleType):

@@ -7,6 +7,7 @@ associated data, so that a ciphertext moved to another row cannot be decrypted.
 import hashlib
 import hmac
 import secrets
+from typing import TYPE_CHECKING
 
 from cryptography.exceptions import InvalidSignature, InvalidTag
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
@@ -14,6 +15,9 @@ from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 from cryptography.hazmat.primitives.hashes import SHA256
 from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from msgspec import Struct
+
+if TYPE_CHECKING:
+    import asyncpg
 
 NONCE_BYTES = 12
 MAC_BYTES_MIN, MAC_BYTES = 16, 32
@@ -26,6 +30,11 @@ class Encrypted(Struct, frozen=True):
     key_id: str
     nonce: bytes
     ciphertext: bytes
+
+    @classmethod
+    def in_row(cls, row: "asyncpg.Record") -> "Encrypted":
+        """The one in the columns of a row."""
+        return cls(row["key_id"], row["nonce"], row["ciphertext"])
 
 
 class DecryptionError(Exception):
@@ -61,7 +70,7 @@ class KeyRing:
         try:
             return cipher.decrypt(encrypted.nonce, encrypted.ciphertext, bound_to.encode())
         except InvalidTag:
-            raise DecryptionError("the sealed value does not belong here") from None
+            raise DecryptionError("the encrypted value was changed or belongs elsewhere") from None
 
     def mac(self, message: bytes) -> bytes:
         """Keyed BLAKE2b (RFC 7693) under the first key, 32 bytes."""

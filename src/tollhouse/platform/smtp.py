@@ -10,14 +10,7 @@ from email.message import EmailMessage
 from email.utils import parseaddr
 from urllib.parse import unquote, urlsplit
 
-from aiosmtplib import (
-    SMTP,
-    SMTPDataError,
-    SMTPException,
-    SMTPRecipientRefused,
-    SMTPRecipientsRefused,
-    SMTPResponseException,
-)
+from aiosmtplib import SMTP, SMTPDataError, SMTPException, SMTPRecipientRefused, SMTPRecipientsRefused, SMTPResponseException
 from msgspec import Struct
 
 from tollhouse.kernel.limits import MAIL_DEADLINE_S

@@ -29,12 +29,7 @@ class EncryptedTable(Struct, frozen=True):
     def encrypt_again(self, keys: KeyRing, row: Row) -> Encrypted:
         """The secret of a row, encrypted with the first key of the ring. Raises `DecryptionError`."""
         bound_to = self.bound_to(row)
-        return keys.encrypt(keys.open(encrypted_in(row), bound_to), bound_to)
-
-
-def encrypted_in(row: Row) -> Encrypted:
-    """The encrypted secret of a row."""
-    return Encrypted(row["key_id"], row["nonce"], row["ciphertext"])
+        return keys.encrypt(keys.open(Encrypted.in_row(row), bound_to), bound_to)
 
 
 async def rotate(db: Pool, keys: KeyRing, table: EncryptedTable, notify: Callable[[int], None]) -> int:

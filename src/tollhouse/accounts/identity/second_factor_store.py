@@ -96,4 +96,4 @@ async def remove(tx: Tx, holder_id: UUID) -> bool:
 
 def encrypted(row: Row | None) -> Encrypted | None:
     """The encrypted secret of a row."""
-    return None if row is None else Encrypted(row["key_id"], row["nonce"], row["ciphertext"])
+    return None if row is None else Encrypted.in_row(row)

@@ -129,7 +129,7 @@ def bases(archive: Path) -> list[BaseBackup]:
             found.append(BaseBackup(folder, manifest, segment_name(ranges[0].timeline, ranges[0].start)))
         except (OSError, ValueError) as error:
             raise BackupError(f"{folder} is not a complete base backup: {error}") from None
-    return sorted(found, key=lambda one: one.manifest.created_at)
+    return sorted(found, key=lambda base: base.manifest.created_at)
 
 
 def newest_base_at(archive: Path) -> datetime | None:
@@ -149,7 +149,7 @@ def base_before(archive: Path, until: datetime | None) -> BaseBackup:
         raise BackupError(f"{archive} has no base backup. `tollhouse backup base` writes them.")
     if until is None:
         return found[-1]
-    earlier = [one for one in found if one.manifest.created_at <= clock.stamp(until)]
+    earlier = [base for base in found if base.manifest.created_at <= clock.stamp(until)]
     if not earlier:
         raise BackupError(f"The oldest base backup in {archive} is of {found[0].manifest.created_at}. Choose a later time.")
     return earlier[-1]
@@ -226,7 +226,7 @@ def _position(segment: str) -> str:
 
 def _newest(folder: Path, pattern: str) -> datetime | None:
     """The newest time in the names of these folders."""
-    times = sorted(found[0] for one in folder.glob(pattern) if (found := NAMED_TIME.search(one.name)))
+    times = sorted(found[0] for path in folder.glob(pattern) if (found := NAMED_TIME.search(path.name)))
     return datetime.strptime(times[-1], NAME_FORMAT).replace(tzinfo=UTC) if times else None
 
 

@@ -119,11 +119,11 @@ class _Check:
         full = self.scope.full or state is None or at.rows < self.scope.small
         await self._look_at_schema()
         if full or state is None:
-            await self._look_at(one for one in INVARIANTS if one.kind is None)
+            await self._look_at(invariant for invariant in INVARIANTS if invariant.kind is None)
             await self._look_at_everything()
             state = store.State(at.snapshot, began, None, began)
         else:
-            await self._look_at(one for one in INVARIANTS if one.kind is None and not one.costly)
+            await self._look_at(invariant for invariant in INVARIANTS if invariant.kind is None and not invariant.costly)
             await self._look_at_new(state.verified)
             again = await self._look_again(state.again)
             state = replace(state, verified=at.snapshot, verified_at=began, again=again)
@@ -136,14 +136,16 @@ class _Check:
 
     async def _look_at_schema(self) -> None:
         async with self._snapshot():
-            self.broken += [f"I22 the schema matches the migrations: {one}" for one in await schema_store.damage(self.tx)]
+            self.broken += [
+                f"I22 the schema matches the migrations: {difference}" for difference in await schema_store.damage(self.tx)
+            ]
 
     async def _look_at(self, invariants: Iterable[Invariant]) -> None:
         chosen = list(invariants)
-        for done, one in enumerate(chosen):
-            self.progress(one.meaning, done, len(chosen))
+        for done, invariant in enumerate(chosen):
+            self.progress(invariant.meaning, done, len(chosen))
             async with self._snapshot(COSTLY_WITHIN_S):
-                self.broken += await find_violations(self.tx, one)
+                self.broken += await find_violations(self.tx, invariant)
 
     async def _look_at_everything(self) -> None:
         """Check every row of every kind, in order of id."""
@@ -169,8 +171,8 @@ class _Check:
                 for row in new:
                     ids[row.kind].add(row.id)
                 for some in _batches(ids["ledger"]):
-                    for kind, one in await store.touched(self.tx, some):
-                        ids[kind].add(one)
+                    for kind, row_id in await store.touched(self.tx, some):
+                        ids[kind].add(row_id)
                 for kind, found in ids.items():
                     for some in _batches(found):
                         await self._look_at_rows(kind, some)
@@ -206,9 +208,9 @@ class _Check:
         self.rows += len(ids)
         changed = await digests_store.changes(self.tx, kind, ids)
         self.broken += [f"I21 immutable rows are unchanged: {line}" for line in changed[:LINES_MAX]]
-        for one in INVARIANTS:
-            if one.kind == kind:
-                self.broken += await find_violations(self.tx, one, ids)
+        for invariant in INVARIANTS:
+            if invariant.kind == kind:
+                self.broken += await find_violations(self.tx, invariant, ids)
 
     @property
     def _enough(self) -> bool:

@@ -231,13 +231,13 @@ def _table(rows: Sequence[dict[str, Any]]) -> list[str]:
 def _cell(value: Any) -> str:
     """A value as it is read; `-` for none. A terminal obeys no character of it."""
     if isinstance(value, dict):
-        value = ", ".join(f"{name}={one}" for name, one in cast("dict[str, Any]", value).items())
+        value = ", ".join(f"{name}={part}" for name, part in cast("dict[str, Any]", value).items())
     elif isinstance(value, list):
         value = ", ".join(map(str, cast("list[Any]", value)))
     elif isinstance(value, bool):
         value = "yes" if value else "no"
     text = "-" if value is None else str(value) or "-"
-    return "".join(one if one.isprintable() else " " for one in escape_unreadable(text))
+    return "".join(character if character.isprintable() else " " for character in escape_unreadable(text))
 
 
 def read_signed(text: str, currency: Currency) -> int:

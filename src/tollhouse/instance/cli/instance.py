@@ -33,14 +33,13 @@ Named = Annotated[
 ]
 Days = Annotated[int | None, Parameter(help="As if the setting had this value.", validator=validators.Number(gte=0))]
 AuditDays = Annotated[
-    int | None,
-    Parameter(help="As if the setting had this value, at least 365.", validator=validators.Number(gte=365)),
+    int | None, Parameter(help="As if the setting had this value, at least 365.", validator=validators.Number(gte=365))
 ]
 Kind = Literal["webhook_events", "request_log", "audit_log"]
 
 
 class Expired(Struct, frozen=True):
-    """What is older than it is kept. `before` is null if it is kept for ever; `bytes` if they cannot be told from others."""
+    """What has been kept for its time. `before` is null if it never ends, `bytes` if others are among them."""
 
     data: Kind
     kept_days: int
@@ -105,13 +104,7 @@ def _described(setting: Setting) -> dict[str, str]:
     else:
         value = "(set)" if setting.secret else setting_values.without_secrets(text)
         source = str(file or env_files.sources.get(setting.name, "environment"))
-    return {
-        "name": setting.name,
-        "meaning": setting.meaning,
-        "default": setting.default,
-        "value": value,
-        "source": source,
-    }
+    return {"name": setting.name, "meaning": setting.meaning, "default": setting.default, "value": value, "source": source}
 
 
 def examine_installation(*, as_json: Json = False) -> int:

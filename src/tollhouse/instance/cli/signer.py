@@ -109,8 +109,8 @@ def sign(unsigned: Path, signed: Path, /, *, settings: Settings) -> int:
     made = tuple(answer for answer in answers if isinstance(answer, SignedTransfer))
     refused = tuple(answer for answer in answers if isinstance(answer, SigningRefused))
     private_files.create(signed, msgspec.json.encode(SignedBatch(made, refused)))
-    for one in refused:
-        stderr.print(one.message, style="red", markup=False)
+    for denied in refused:
+        stderr.print(denied.message, style="red", markup=False)
     stderr.print(f"{len(made)} of {len(answers)} transfers signed.")
     return 1 if refused else 0
 

@@ -11,6 +11,7 @@ from urllib.parse import quote
 from msgspec import Struct, structs
 
 from tollhouse.platform.database import roles
+from tollhouse.platform.machine import GIB
 from tollhouse.platform.settings.config import Settings
 
 MAJOR = 18
@@ -19,7 +20,7 @@ OWNER = "tollhouse"
 CONFIGURATION_FILE, CUSTOM_FILE = "tollhouse.conf", "custom.conf"
 """In the folder of the database: the file that each start writes, and the one in which operators override it."""
 MIB = 1024 * 1024
-GIB = 1024 * MIB
+
 BUFFERS_MIN, BUFFERS_USUAL, BUFFERS_MAX = 32 * MIB, 128 * MIB, GIB
 WAL_MIN, WAL_MAX = 512 * MIB, 2 * GIB
 SLOT_WAL_MAX = "4GB"

@@ -46,7 +46,7 @@ def block(text: str, language: str) -> Markup:
 
 
 def tabs(label: str, name: str, samples: Sequence[Sample]) -> Markup:
-    """The same code in several languages as tabs, which need no script. `name` must be unique on the page."""
+    """Samples in several languages as tabs, which need no script. `name` must be unique on the page."""
     choices, panes = Markup(), Markup()
     for number, sample in enumerate(samples):
         checked = "" if number else " checked"

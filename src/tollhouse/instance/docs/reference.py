@@ -79,7 +79,7 @@ def text_of(entry: ReferenceEntry, document: Json) -> str:
 
 def wanted(shown: Json) -> str:
     """The credentials and scopes of an operation, as text."""
-    alternatives = [next(iter(one.items()), ("", ())) for one in shown["security"]] or [("", ())]
+    alternatives = [next(iter(scheme.items()), ("", ())) for scheme in shown["security"]] or [("", ())]
     words = [CREDENTIALS[name] + (f" with the scope `{scopes[0]}`" if scopes else "") for name, scopes in alternatives]
     return " or ".join(words)
 
@@ -112,7 +112,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> I
     yield from filter(None, [events_after(shown)])
     if shown["parameters"]:
         yield "## Parameters"
-        yield table(("Name", "Description"), (_parameter(one, shapes) for one in shown["parameters"]))
+        yield table(("Name", "Description"), (_parameter(parameter, shapes) for parameter in shown["parameters"]))
     for media_type, content in shown.get("requestBody", {}).get("content", {}).items():
         yield "## Request body"
         yield f"Content type: `{media_type}`." + ("" if shown["requestBody"]["required"] else " Optional.")
@@ -129,7 +129,7 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Itera
     yield operations_before(entry, document)
     yield "## Headers"
     headers = headers_of(entry, document)
-    yield table(("Name", "Description"), ((f"`{one['name']}`", one["description"]) for one in headers))
+    yield table(("Name", "Description"), ((f"`{header['name']}`", header["description"]) for header in headers))
     content = entry.shown["requestBody"]["content"]["application/json"]
     yield "## Payload"
     yield _block("json", pretty(content["example"]))
@@ -157,12 +157,14 @@ def _answers(shown: Json, shapes: SchemaTables) -> Iterator[str]:
 def headers_of(entry: ReferenceEntry, document: Json) -> Iterator[Json]:
     """The headers that an event is sent with."""
     parameters = document["components"]["parameters"]
-    yield from (parameters[one["$ref"].rpartition("/")[2]] for one in entry.shown["parameters"])
+    yield from (parameters[parameter["$ref"].rpartition("/")[2]] for parameter in entry.shown["parameters"])
 
 
 def successes(shown: Json) -> Iterator[tuple[str, Json]]:
     """The responses of an operation that are no errors, by status."""
-    yield from (one for one in shown["responses"].items() if one[0].isdecimal() and int(one[0]) < REFUSED)
+    yield from (
+        response for response in shown["responses"].items() if response[0].isdecimal() and int(response[0]) < REFUSED
+    )
 
 
 def error_codes(shown: Json) -> Iterator[tuple[str, str, str]]:

@@ -54,16 +54,16 @@ def note_on(shown: Json) -> str:
 
 def _call_of(base_url: str, entry: ReferenceEntry) -> SampleCall:
     shown = entry.shown
-    named = {one["name"]: one for one in shown["parameters"]}
+    named = {parameter["name"]: parameter for parameter in shown["parameters"]}
     filled = PLACE.sub(lambda match: quote(str(named[match[1]]["example"]), safe=""), entry.path)
     required = {
-        name: one["schema"].get("enum", [f"<{name}>"])[-1]
-        for name, one in named.items()
-        if one["in"] == "query" and one["required"]
+        name: parameter["schema"].get("enum", [f"<{name}>"])[-1]
+        for name, parameter in named.items()
+        if parameter["in"] == "query" and parameter["required"]
     }
     query = f"?{urlencode(required, safe='<>')}" if required else ""
     content = shown.get("requestBody", {}).get("content", {})
-    media_type, body = next(((kind, one["example"]) for kind, one in content.items()), ("", None))
+    media_type, body = next(((kind, media["example"]) for kind, media in content.items()), ("", None))
     key = OWN_KEY if KEY in named else ""
     return SampleCall(entry.method, f"{base_url}{filled}{query}", credential_of(shown), key, media_type, body)
 
@@ -184,12 +184,12 @@ def _php_literal(value: Any, *, lines: bool = True) -> str:
     """A value as a PHP literal; members of the outermost object on separate lines."""
     if isinstance(value, dict):
         members = cast("Json", value).items()
-        pairs = [f"{_php_literal(name)} => {_php_literal(one, lines=False)}" for name, one in members]
+        pairs = [f"{_php_literal(name)} => {_php_literal(member, lines=False)}" for name, member in members]
         if not pairs:
             return "new stdClass()"
         return "[\n        " + ",\n        ".join(pairs) + ",\n    ]" if lines else "[" + ", ".join(pairs) + "]"
     if isinstance(value, list):
-        return "[" + ", ".join(_php_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
+        return "[" + ", ".join(_php_literal(member, lines=False) for member in cast("list[Any]", value)) + "]"
     if isinstance(value, str):
         return '"' + PHP_SPECIAL.sub(r"\\\g<0>", value) + '"'
     return json.dumps(value)
@@ -199,10 +199,10 @@ def _literal(value: Any, *, lines: bool = True) -> str:
     """A value as a Python literal; members of the outermost object on separate lines."""
     if isinstance(value, dict):
         members = cast("Json", value).items()
-        pairs = [f"{_literal(name)}: {_literal(one, lines=False)}" for name, one in members]
+        pairs = [f"{_literal(name)}: {_literal(member, lines=False)}" for name, member in members]
         return "{\n        " + ",\n        ".join(pairs) + ",\n    }" if lines and pairs else "{" + ", ".join(pairs) + "}"
     if isinstance(value, list):
-        return "[" + ", ".join(_literal(one, lines=False) for one in cast("list[Any]", value)) + "]"
+        return "[" + ", ".join(_literal(member, lines=False) for member in cast("list[Any]", value)) + "]"
     return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
@@ -235,7 +235,7 @@ def can_be_tried(entry: ReferenceEntry) -> bool:
 
 def offers(found: Mapping[str, list[ReferenceEntry]]) -> dict[str, list[ReferenceEntry]]:
     """The operations that can be tried, by group."""
-    groups = {group: [one for one in members if can_be_tried(one)] for group, members in found.items()}
+    groups = {group: [entry for entry in members if can_be_tried(entry)] for group, members in found.items()}
     return {group: members for group, members in groups.items() if members}
 
 
@@ -243,19 +243,25 @@ def trial_of(entry: ReferenceEntry) -> Trial:
     """The form of an operation."""
     parameters = entry.shown["parameters"]
     content = entry.shown.get("requestBody", {}).get("content", {})
-    body = next((json.dumps(one["example"], ensure_ascii=False, indent=2) for one in content.values()), "")
+    body = next((json.dumps(media["example"], ensure_ascii=False, indent=2) for media in content.values()), "")
     return Trial(
         name=entry.name,
         title=entry.title,
         method=entry.method,
         path=entry.path,
         parts=tuple(
-            TrialParameter(one["name"], one["in"], str(one.get("example", "")), _hint(one), one["required"])
-            for one in parameters
-            if one["in"] != "header"
+            TrialParameter(
+                parameter["name"],
+                parameter["in"],
+                str(parameter.get("example", "")),
+                _hint(parameter),
+                parameter["required"],
+            )
+            for parameter in parameters
+            if parameter["in"] != "header"
         ),
         body=body,
-        keyed=any(one["name"] == KEY for one in parameters),
+        keyed=any(parameter["name"] == KEY for parameter in parameters),
     )
 
 

@@ -63,7 +63,7 @@ class SearchIndex:
             for number, place in enumerate(self._places)
             if all(word in place.everything for word in words)
         ]
-        best = sorted((one for one in scored if one[0]), key=lambda one: (-one[0], one[1]))
+        best = sorted((match for match in scored if match[0]), key=lambda match: (-match[0], match[1]))
         return [Hit(place.path, place.title, place.where, _excerpt(place.text, words)) for _, _, place in best[:HITS_MAX]]
 
 

@@ -48,9 +48,9 @@ def svg_of(source: str) -> str:
     width = round(centres[-1] + _half(diagram.names[-1]) + MARGIN)
     body, height = _steps(diagram, centres, width)
     described = "; ".join(
-        f"{diagram.names[one.sender]} to {diagram.names[one.receiver]}: {one.text}"
-        for one in diagram.steps
-        if isinstance(one, Message)
+        f"{diagram.names[step.sender]} to {diagram.names[step.receiver]}: {step.text}"
+        for step in diagram.steps
+        if isinstance(step, Message)
     )
     heads = "".join(_head(name, centre, height) for name, centre in zip(diagram.names, centres, strict=True))
     return (
@@ -85,7 +85,7 @@ def parse(source: str) -> Diagram:
 def _centres(diagram: Diagram) -> list[float]:
     """Where the lines of the participants are, so far from each other that the texts between them fit."""
     gaps = [max(GAP_MIN, _half(left) + _half(right) + MARGIN) for left, right in pairwise(diagram.names)]
-    for message in sorted((one for one in diagram.steps if isinstance(one, Message)), key=_span):
+    for message in sorted((step for step in diagram.steps if isinstance(step, Message)), key=_span):
         left, right = sorted((message.sender, message.receiver))
         needed = len(message.text) * CHAR_PX + 2 * MARGIN
         right, needed = (right + 1, needed + SELF_PX) if left == right else (right, needed)

@@ -150,7 +150,7 @@ def _worker(workers: Row) -> Finding:
     if not workers["count"]:
         advice = "Start `tollhouse serve`, or `tollhouse worker`: without it nothing is delivered."
         return Finding("worker", "failure", "No worker is running.", advice)
-    others = [one for one in workers["versions"] if one != VERSION]
+    others = [running for running in workers["versions"] if running != VERSION]
     if others:
         message = f"Workers run version {', '.join(others)}; this program is {VERSION}."
         return Finding("worker", "warning", message, "Restart them with this version.")

@@ -46,7 +46,7 @@ async def examine(environ: Mapping[str, str], working_dir: Path) -> list[Finding
         "database": in_database,
     }
     found = await asyncio.gather(*(_probe(check, probe) for check, probe in probes.items()))
-    return [*findings, *(finding for one in found for finding in one)]
+    return [*findings, *(finding for part in found for finding in part)]
 
 
 async def _probe(check: str, probe: Probe) -> list[Finding]:

@@ -93,7 +93,9 @@ async def examine_base_url(settings: Settings, trusted: ssl.SSLContext | None = 
     if not reached:
         return findings
     if settings.secure:
-        findings.append(_certificate(min(one.expires_at for one in reached.values() if one.expires_at is not None)))
+        findings.append(
+            _certificate(min(connection.expires_at for connection in reached.values() if connection.expires_at is not None))
+        )
     address = next(iter(reached))
     return [*findings, await _through_proxy(settings, address, port, context, reached[address].status)]
 

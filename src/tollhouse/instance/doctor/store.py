@@ -15,7 +15,7 @@ WORKERS = """
     FROM worker_signs WHERE last_seen_at > $1::timestamptz - $2::interval
 """
 INVARIANTS = "SELECT looked_at, cardinality(broken) AS broken, failed_at FROM invariant_watch"
-# People who signed in lately. Where a proxy is not trusted, all of them seem to come from it. There is an index by last use.
+# Sign-ins since `$1`. Where a proxy is not trusted, all of them seem to come from it. There is an index by last use.
 ADDRESSES = """
     SELECT count(*) AS count, count(DISTINCT address) AS addresses, min(address) AS address
     FROM (SELECT address FROM sessions

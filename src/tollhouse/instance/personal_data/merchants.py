@@ -83,7 +83,7 @@ async def ensure_erasable(work: Work, merchant_id: MerchantId) -> bool:
         )
     late_days = PaymentSettings().late_monitoring_days
     if obstacles := await store.list_obstacles(work.tx, merchant_id, work.now, late_days):
-        listed = ", ".join(f"{one.name}: {one.rows}" for one in obstacles)
+        listed = ", ".join(f"{obstacle.name}: {obstacle.rows}" for obstacle in obstacles)
         raise OperatorRefusedError(
             Text("Merchant %(id)s cannot be erased yet. In live mode there are: %(listed)s.", id=merchant_id, listed=listed)
         )

@@ -162,9 +162,9 @@ async def find_to_repeat(services: Services, recorded: Sequence[ErasureRecord]) 
     if missing:
         async for addresses in store.iterate_addresses(services.db):
             found |= {
-                email_key(one)
-                for one in addresses
-                if not missing.isdisjoint(mac.hex() for mac in services.keys.macs(mac_message(one)))
+                email_key(address)
+                for address in addresses
+                if not missing.isdisjoint(mac.hex() for mac in services.keys.macs(mac_message(address)))
             }
     return sorted(found)
 

@@ -121,11 +121,7 @@ OF_USER: Mapping[str, str] = {
     "audit_lines": AUDIT_LINES,
     "mails": MAILS_OF_USER,
 }
-OF_ADDRESS: Mapping[str, str] = {
-    "mails": MAILS,
-    "operators": OPERATORS,
-    "operator_actions": OPERATOR_ACTIONS,
-}
+OF_ADDRESS: Mapping[str, str] = {"mails": MAILS, "operators": OPERATORS, "operator_actions": OPERATOR_ACTIONS}
 OF_LINKS: Mapping[str, str] = {
     "transactions": TRANSACTIONS,
     "receipts": RECEIPTS,

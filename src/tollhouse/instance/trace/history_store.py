@@ -169,7 +169,7 @@ async def list_audit_events(
     tx: Tx, merchants: list[UUID], since: datetime, subjects: Collection[UUID], requests: Collection[UUID]
 ) -> list[Happening]:
     """Audit events of these subjects or requests."""
-    named = [str(one) for one in subjects]
+    named = [str(subject) for subject in subjects]
     return [
         Happening(
             row["at"],

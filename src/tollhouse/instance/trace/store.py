@@ -170,7 +170,7 @@ async def find_related(tx: Tx, named: dict[str, set[UUID]]) -> TracedObjects:
     return TracedObjects(
         payments=[row["id"] for row in rows],
         links=list({*links, *(row["payment_link_id"] for row in rows)}),
-        others=[one for kind in OTHERS for one in named.get(kind, ())],
+        others=[object_id for kind in OTHERS for object_id in named.get(kind, ())],
         bank_references=[row["rail_reference"] for row in rows if row["rail"] == "bank"],
     )
 
@@ -193,7 +193,7 @@ async def list_calls(
 ) -> list[LoggedCall]:
     """These requests, and others since then that were to change one of these objects."""
     rows = await tx.fetch_custom_plan(CALLS, merchants, list(requests))
-    named = [str(one) for one in objects]
+    named = [str(object_id) for object_id in objects]
     rows += await tx.fetch_custom_plan(CALLS_BY_PATH, merchants, first_id(since), named, SEARCHED_REQUESTS_MAX)
     return [_call(row) for row in rows]
 
@@ -216,7 +216,7 @@ async def list_caused(tx: Tx, request: UUID) -> set[UUID]:
     start, end = at - BEFORE, at + AFTER
     events = await tx.fetch_custom_plan(CAUSED_EVENTS, request, first_id(start), first_id(end))
     audited = await tx.fetch_custom_plan(CAUSED_AUDIT_EVENTS, request, start, end)
-    caused = {one for row in events for one in row.values()}
+    caused = {event_id for row in events for event_id in row.values()}
     return caused | {UUID(row["subject"]) for row in audited if ID.fullmatch(row["subject"] or "")}
 
 

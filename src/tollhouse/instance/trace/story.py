@@ -40,9 +40,9 @@ async def trace(services: Services, named: UUID, now: datetime) -> Trace | None:
         happened += await history.list_rail_reports(tx, traced, services.catalogue)
         happened += await _consequences(tx, found, traced, objects, services.catalogue)
         happened += await _causes(tx, found, objects, happened, kept_since(services, now))
-    happened.sort(key=lambda one: (one.at, ORDER[one.kind]))
+    happened.sort(key=lambda entry: (entry.at, ORDER[entry.kind]))
     is_cut = "payment_link" in found.named and len(traced.payments) >= store.PAYMENTS_OF_LINK_MAX
-    return Trace([entry_of(one) for one in happened], [LINK_PAYMENTS] if is_cut else [])
+    return Trace([entry_of(happening) for happening in happened], [LINK_PAYMENTS] if is_cut else [])
 
 
 async def _find(tx: Tx, named: UUID) -> _Found:
@@ -84,12 +84,14 @@ async def _causes(
 ) -> list[Happening]:
     """Operators' actions, audit events and requests."""
     merchants, ids = _merchants(found, objects), _all_ids(found, objects)
-    first = min((one.at for one in (*happened, *_of_calls(found.calls, ()))), default=log_since) - BEFORE_ALL
-    subjects = ids | {UUID(one.id) for one in happened if one.kind == "transfer" and one.id}
+    first = min((entry.at for entry in (*happened, *_of_calls(found.calls, ()))), default=log_since) - BEFORE_ALL
+    subjects = ids | {UUID(happening.id) for happening in happened if happening.kind == "transfer" and happening.id}
     actions = await history.list_operator_actions(tx, merchants, first, subjects)
-    known = {one.request_id for one in happened if one.request_id is not None} | {call.id for call in found.calls}
+    known = {happening.request_id for happening in happened if happening.request_id is not None} | {
+        call.id for call in found.calls
+    }
     audited = await history.list_audit_events(tx, merchants, first, ids, known)
-    known |= {one.request_id for one in audited if one.request_id is not None}
+    known |= {event.request_id for event in audited if event.request_id is not None}
     calls = await store.list_calls(tx, merchants, known, max(first, log_since), ids)
     calls += await store.list_makers(tx, merchants, ids, [row.created_at for row in objects], log_since)
     return [*actions, *audited, *_of_calls([*found.calls, *calls], known)]
@@ -109,9 +111,9 @@ def _of_calls(calls: Sequence[LoggedCall], known: Collection[UUID]) -> list[Happ
     by_id = {call.id: call for call in calls}
     logged = [Happening(call.created_at, "request", _describe_call(call), str(call.id)) for call in by_id.values()]
     return logged + [
-        Happening(created_at_of(one), "request", "a page, or no longer in the request log", str(one))
-        for one in known
-        if one not in by_id
+        Happening(created_at_of(call), "request", "a page, or no longer in the request log", str(call))
+        for call in known
+        if call not in by_id
     ]
 
 

@@ -119,7 +119,7 @@ class TracedPool(Pool):
         self._spans: dict[DatabaseConnection, Span] = {}
 
     async def acquire(self) -> DatabaseConnection:
-        """As `Pool.acquire`; the span includes the wait."""
+        """Get a connection of the pool, and begin its span, which includes the wait."""
         if not trace.get_current_span().is_recording():
             return await super().acquire()
         span = self._tracer.start_span("database", kind=SpanKind.CLIENT, attributes={"db.system.name": "postgresql"})
@@ -132,7 +132,7 @@ class TracedPool(Pool):
         return connection
 
     def take_back(self, connection: DatabaseConnection, error: BaseException | None) -> None:
-        """As `Pool.take_back`."""
+        """Take back a connection, and end its span."""
         span = self._spans.pop(connection, None)
         super().take_back(connection, error)
         if span is not None:

@@ -51,7 +51,7 @@ async def as_csv(db: Pool, start: datetime, end: datetime, catalogue: Catalogue)
     """A header line, and a line for each posting, with its amount in major units."""
     yield lines([HEADER])
     async for part in _iterate(db, start, end):
-        yield lines(_cells(one, catalogue) for one in part)
+        yield lines(_cells(row, catalogue) for row in part)
 
 
 async def _iterate(db: Pool, start: datetime, end: datetime) -> AsyncIterator[list[JournalPosting]]:
@@ -86,14 +86,17 @@ async def trial_balances(db: Pool, day: date | None) -> list[TrialBalance]:
 
 def by_currency(totals: Iterable[AccountTotal]) -> list[TrialBalance]:
     """The accounts of each currency, in order."""
-    ordered = sorted(totals, key=lambda one: (one.currency, account_order(one.code)))
-    return [TrialBalance(code, tuple(accounts)) for code, accounts in groupby(ordered, key=lambda one: one.currency)]
+    ordered = sorted(totals, key=lambda total: (total.currency, account_order(total.code)))
+    return [TrialBalance(code, tuple(accounts)) for code, accounts in groupby(ordered, key=lambda total: total.currency)]
 
 
 def trial_balances_as_csv(found: Iterable[TrialBalance], until: date, catalogue: Catalogue) -> str:
     """A header line, and a line for each account with amounts in major units; credits are negative in `balance`."""
     return lines(
-        [TRIAL_BALANCE_HEADER, *(_account_cells(one, until, catalogue) for balance in found for one in balance.accounts)]
+        [
+            TRIAL_BALANCE_HEADER,
+            *(_account_cells(account, until, catalogue) for balance in found for account in balance.accounts),
+        ]
     )
 
 
@@ -151,7 +154,7 @@ def account_number(code: str, numbers: Mapping[str, str]) -> str | None:
 
 def missing_accounts(days: Iterable[DailyTotal], numbers: Mapping[str, str]) -> list[str]:
     """The codes without a number, in order."""
-    codes = {code for one in days for code in (one.debit_code, one.credit_code)}
+    codes = {code for day in days for code in (day.debit_code, day.credit_code)}
     return sorted(code for code in codes if account_number(code, numbers) is None)
 
 
@@ -162,7 +165,7 @@ def datev_file_name(batch: PostingBatch) -> str:
 
 def write_datev(batch: PostingBatch, days: Iterable[DailyTotal], numbers: Mapping[str, str]) -> bytes:
     """The file. Every account must have a number; what moves between accounts of one number is left out."""
-    rows = [_header(batch, numbers), COLUMNS, *(row for one in days for row in _bookings(one, numbers))]
+    rows = [_header(batch, numbers), COLUMNS, *(row for day in days for row in _bookings(day, numbers))]
     return "".join(";".join(row) + "\r\n" for row in rows).encode(ENCODING)
 
 

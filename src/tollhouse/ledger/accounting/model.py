@@ -32,17 +32,17 @@ class TrialBalance(Struct, frozen=True):
     @property
     def debit_minor(self) -> int:
         """All debits."""
-        return sum(one.debit_minor for one in self.accounts)
+        return sum(account.debit_minor for account in self.accounts)
 
     @property
     def credit_minor(self) -> int:
         """All credits."""
-        return sum(one.credit_minor for one in self.accounts)
+        return sum(account.credit_minor for account in self.accounts)
 
     @property
     def balance_minor(self) -> int:
         """All balances together: zero."""
-        return sum(one.balance_minor for one in self.accounts)
+        return sum(account.balance_minor for account in self.accounts)
 
 
 class DailyTotal(Struct, frozen=True):

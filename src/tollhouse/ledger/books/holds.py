@@ -43,15 +43,10 @@ async def reserve(
 
 
 async def capture(
-    work: Work,
-    env: MerchantEnv,
-    hold_id: UUID,
-    captures: Sequence[HoldCapture],
-    *,
-    extra_postings: tuple[Posting, ...] = (),
+    work: Work, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture], *, extra_postings: tuple[Posting, ...] = ()
 ) -> tuple[Hold, LedgerTransaction]:
     """Capture these amounts, and post `extra_postings` in the same ledger transaction. Raises `HoldNotActive`."""
-    hold = await store.capture_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
+    hold = await store.capture_hold(work.tx, env, hold_id, sum(part.amount_minor for part in captures), work.now)
     return await _post(work, env, hold, captures, extra_postings)
 
 
@@ -59,7 +54,7 @@ async def capture_and_release(
     work: Work, env: MerchantEnv, hold_id: UUID, captures: Sequence[HoldCapture]
 ) -> tuple[Hold, LedgerTransaction]:
     """Capture these amounts and release the rest in one ledger transaction. Raises `HoldNotActive`."""
-    hold = await store.settle_hold(work.tx, env, hold_id, sum(one.amount_minor for one in captures), work.now)
+    hold = await store.settle_hold(work.tx, env, hold_id, sum(part.amount_minor for part in captures), work.now)
     return await _post(work, env, hold, captures, _release_postings(hold))
 
 
@@ -76,14 +71,10 @@ def _release_postings(hold: Hold | None) -> tuple[Posting, ...]:
 
 
 async def _post(
-    work: Work,
-    env: MerchantEnv,
-    hold: Hold | None,
-    captures: Sequence[HoldCapture],
-    extra_postings: tuple[Posting, ...],
+    work: Work, env: MerchantEnv, hold: Hold | None, captures: Sequence[HoldCapture], extra_postings: tuple[Posting, ...]
 ) -> tuple[Hold, LedgerTransaction]:
     if hold is None:
         raise HoldNotActive
-    captured = (Posting(one.type, hold.currency, one.amount_minor, reserved(env), one.credit) for one in captures)
+    captured = (Posting(part.type, hold.currency, part.amount_minor, reserved(env), part.credit) for part in captures)
     postings = (*captured, *extra_postings)
     return hold, await post(work, JournalEntry(env.mode, postings[0].type, hold.source, postings))

@@ -278,9 +278,7 @@ def income(
     return Account(f"income:{fee}")
 
 
-def expense(
-    kind: Literal["network_fee", "provider_fee", "bank_fee", "bank_difference", "reversed_payment"],
-) -> Account:
+def expense(kind: Literal["network_fee", "provider_fee", "bank_fee", "bank_difference", "reversed_payment"]) -> Account:
     """The platform's costs."""
     return Account(f"expense:{kind}")
 

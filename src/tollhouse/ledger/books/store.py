@@ -200,9 +200,11 @@ async def post_platform(tx: Tx, journal_entries: Sequence[JournalEntry], now: da
     """Write journal entries of one mode between accounts of the platform, in one round trip."""
     mode = journal_entries[0].mode
     numbered = [
-        (nth, line, posting) for nth, one in enumerate(journal_entries, 1) for line, posting in enumerate(one.postings, 1)
+        (nth, line, posting)
+        for nth, entry in enumerate(journal_entries, 1)
+        for line, posting in enumerate(entry.postings, 1)
     ]
-    if any(one.mode != mode for one in journal_entries):
+    if any(entry.mode != mode for entry in journal_entries):
         raise ValueError("all journal entries are of one mode")
     if any(account.merchant_id is not None for *_, posting in numbered for account in (posting.debit, posting.credit)):
         raise ValueError("all accounts are the platform's")
@@ -211,10 +213,10 @@ async def post_platform(tx: Tx, journal_entries: Sequence[JournalEntry], now: da
         mode,
         now,
         [new_id() for _ in journal_entries],
-        [one.kind for one in journal_entries],
-        [one.source.type for one in journal_entries],
-        [one.source.id for one in journal_entries],
-        [one.source.step for one in journal_entries],
+        [entry.kind for entry in journal_entries],
+        [entry.source.type for entry in journal_entries],
+        [entry.source.id for entry in journal_entries],
+        [entry.source.step for entry in journal_entries],
         [nth for nth, _, _ in numbered],
         [line for _, line, _ in numbered],
         [posting.type for *_, posting in numbered],

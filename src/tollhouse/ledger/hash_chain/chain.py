@@ -58,7 +58,7 @@ async def _insert(
 
 async def list_heads(tx: Tx, since: datetime | None) -> list[Head]:
     """The last head, or every head since a time."""
-    return [model.head(one.block, one.public_key, one.signature) for one in await store.signed_blocks(tx, since)]
+    return [model.head(signed.block, signed.public_key, signed.signature) for signed in await store.signed_blocks(tx, since)]
 
 
 async def compare(tx: Tx, kept: Sequence[Head]) -> list[str]:

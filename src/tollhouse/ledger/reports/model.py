@@ -170,7 +170,7 @@ class ReportData(Struct, frozen=True):
         """The data of one currency."""
         return ReportData(
             [row for row in self.summaries if row.currency == currency],
-            [one for one in self.methods if one.currency == currency],
+            [method for method in self.methods if method.currency == currency],
         )
 
 

@@ -34,7 +34,7 @@ def render_pdf(header: ReportHeader, found: ReportData, catalogue: Catalogue) ->
     sums = [whole(rows) for rows in parts.values()]
     sheet.begin(sums)
     for summed in sums:
-        methods = [one for one in found.methods if one.currency == summed.currency]
+        methods = [method for method in found.methods if method.currency == summed.currency]
         sheet.currency(catalogue.currencies[summed.currency], summed, parts[summed.currency], methods)
     return bytes(sheet.output())
 
@@ -86,7 +86,9 @@ class _ReportPdf(FPDF):
             self._style(10, INK)
             self._line(self._translate(labels.NO_ENTRIES))
             return
-        rows = [[one.currency, *self._amounts(self._catalogue.currencies[one.currency], columns(one))] for one in sums]
+        rows = [
+            [total.currency, *self._amounts(self._catalogue.currencies[total.currency], columns(total))] for total in sums
+        ]
         self._table(labels.BY_CURRENCY, (labels.CURRENCY, *labels.COLUMNS), rows)
 
     def currency(
@@ -100,7 +102,7 @@ class _ReportPdf(FPDF):
         self._fees(currency, summed)
         self._method_rows(currency, methods)
         by_day = self._header.selection.group_by == "day"
-        rows = [[self._header.period_name(one.period), *self._amounts(currency, columns(one))] for one in parts]
+        rows = [[self._header.period_name(part.period), *self._amounts(currency, columns(part))] for part in parts]
         heads = (labels.DAY if by_day else labels.MONTH, *labels.COLUMNS)
         self._table(labels.BY_DAY if by_day else labels.BY_MONTH, heads, rows)
 
@@ -128,12 +130,14 @@ class _ReportPdf(FPDF):
 
     def _method_rows(self, currency: Currency, methods: Sequence[MethodSummary]) -> None:
         rows: list[Row] = []
-        for one in methods:
-            amounts = self._amounts(currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
+        for method in methods:
+            amounts = self._amounts(
+                currency, (method.gross_minor, method.fees_minor, method.returned_minor, method.net_minor)
+            )
             rows.append(
                 [
-                    self._translate(self._catalogue.label_of(one.method_id)),
-                    self._texts.formats.number(one.payments),
+                    self._translate(self._catalogue.label_of(method.method_id)),
+                    self._texts.formats.number(method.payments),
                     *amounts,
                 ]
             )

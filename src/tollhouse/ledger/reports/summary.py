@@ -36,12 +36,7 @@ HEADER = ("from", "to", "currency", "opening", *LINES, "closing", *(f"{line}_cou
 
 
 async def summaries(
-    db: Pool,
-    env: MerchantEnv,
-    interval: Interval,
-    group_by: GroupBy,
-    currency: str | None,
-    project_id: UUID | None = None,
+    db: Pool, env: MerchantEnv, interval: Interval, group_by: GroupBy, currency: str | None, project_id: UUID | None = None
 ) -> list[Summary]:
     """A row for each period and each currency with entries, or the given one, read in one snapshot.
 
@@ -157,7 +152,7 @@ def _by_method(totals: Totals) -> list[MethodSummary]:
         )
         for (currency, method_id), counted in sums.items()
     ]
-    return sorted(found, key=lambda one: (one.currency, -one.gross_minor, one.method_id))
+    return sorted(found, key=lambda method: (method.currency, -method.gross_minor, method.method_id))
 
 
 def _all_lines(known: Mapping[LineName, int]) -> dict[LineName, int]:

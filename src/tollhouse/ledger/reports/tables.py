@@ -71,8 +71,4 @@ def total_fees(row: Summary) -> tuple[int, str]:
 
 def choose_currency(found: Mapping[str, Summary], default: str) -> str:
     """The currency with most payments; the merchant's default one on a tie."""
-    return max(
-        sorted(found),
-        key=lambda code: (found[code].counts["payments_gross"], code == default),
-        default=default,
-    )
+    return max(sorted(found), key=lambda code: (found[code].counts["payments_gross"], code == default), default=default)

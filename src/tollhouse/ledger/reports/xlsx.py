@@ -74,9 +74,9 @@ class _WorkbookWriter:
             sheet.write_string(row, 1, value)
         first = len(facts) + 2
         self._heads(sheet, first, (labels.CURRENCY,), labels.COLUMNS)
-        for row, one in enumerate(sums, first + 1):
-            sheet.write_string(row, 0, one.currency)
-            self._money(sheet, row, 1, one.currency, columns(one))
+        for row, total in enumerate(sums, first + 1):
+            sheet.write_string(row, 0, total.currency)
+            self._money(sheet, row, 1, total.currency, columns(total))
 
     def periods(self, rows: Iterable[Summary]) -> None:
         """Write the lines and counts of each currency and period."""
@@ -89,23 +89,29 @@ class _WorkbookWriter:
         counts = [f"{self._translate(name)} ({number})" for name in names]
         self._heads(sheet, 0, heads, (opening, *names, closing, *counts))
         sheet.freeze_panes(1, len(heads))
-        for row, one in enumerate(rows, 1):
-            sheet.write_string(row, 0, one.currency)
-            sheet.write_string(row, 1, self._header.period_name(one.period))
-            amounts = (one.opening_minor, *one.lines.values(), one.closing_minor)
-            self._money(sheet, row, len(heads), one.currency, amounts)
-            for place, count in enumerate(one.counts.values(), len(heads) + len(amounts)):
+        for row, total in enumerate(rows, 1):
+            sheet.write_string(row, 0, total.currency)
+            sheet.write_string(row, 1, self._header.period_name(total.period))
+            amounts = (total.opening_minor, *total.lines.values(), total.closing_minor)
+            self._money(sheet, row, len(heads), total.currency, amounts)
+            for place, count in enumerate(total.counts.values(), len(heads) + len(amounts)):
                 sheet.write_number(row, place, count)
 
     def methods(self, found: ReportData) -> None:
         """Write the methods of each currency."""
         sheet = self._sheet(labels.BY_METHOD, NAME_WIDTH)
         self._heads(sheet, 0, (labels.CURRENCY, labels.METHOD), labels.METHOD_COLUMNS)
-        for row, one in enumerate(found.methods, 1):
-            sheet.write_string(row, 0, one.currency)
-            sheet.write_string(row, 1, self._translate(self._catalogue.label_of(one.method_id)))
-            sheet.write_number(row, 2, one.payments)
-            self._money(sheet, row, 3, one.currency, (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor))
+        for row, method in enumerate(found.methods, 1):
+            sheet.write_string(row, 0, method.currency)
+            sheet.write_string(row, 1, self._translate(self._catalogue.label_of(method.method_id)))
+            sheet.write_number(row, 2, method.payments)
+            self._money(
+                sheet,
+                row,
+                3,
+                method.currency,
+                (method.gross_minor, method.fees_minor, method.returned_minor, method.net_minor),
+            )
 
     def _sheet(self, name: str, width: int) -> Any:
         sheet: Any = self._book.add_worksheet(self._translate(name))

@@ -49,7 +49,7 @@ async def list_disputes(
     filters = msgspec.convert(query, DisputeFilter, from_attributes=True)
     rows = await store.list_disputes(db, caller.env, filters, now, page.window)
     found, more, cursor = page.cut(rows, store.position_of)
-    return DisputeList([dispute_view(one, catalogue) for one in found], more, cursor)
+    return DisputeList([dispute_view(dispute, catalogue) for dispute in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/disputes/{dispute_id}", guard=scope("payments:read"), errors=(NotFound,))

@@ -165,15 +165,12 @@ class ProjectList(Struct, frozen=True):
 @OPERATIONS.add("GET", "/currencies", guard=any_credential)
 async def list_currencies(caller: Caller, page: CataloguePageRequest, catalogue: Catalogue) -> CurrencyList:
     """List currencies. Each has its decimals, networks and supported operations."""
-    shown, more, cursor = page.pick(list(catalogue.currencies.values()), lambda one: one.code)
-    return CurrencyList([_currency(one, caller.env) for one in shown], more, cursor)
+    shown, more, cursor = page.pick(list(catalogue.currencies.values()), lambda currency: currency.code)
+    return CurrencyList([_currency(currency, caller.env) for currency in shown], more, cursor)
 
 
 @OPERATIONS.add(
-    "GET",
-    "/payment-methods",
-    guard=scope("projects:read", "settings:read"),
-    errors=(ValidationFailed, InvalidProject),
+    "GET", "/payment-methods", guard=scope("projects:read", "settings:read"), errors=(ValidationFailed, InvalidProject)
 )
 async def list_methods(
     caller: Caller, query: MethodsQuery, page: PageRequest, db: Pool, services: Services

@@ -49,11 +49,7 @@ rate_unavailable: There is no current rate.
 NO_OFFSET = timedelta()
 QUANTITY_COLUMNS = Columns({"quantity_min": "min", "quantity_max": "max"})
 CUSTOMER_AMOUNT_COLUMNS = Columns(
-    {
-        "customer_amount_min": "min_minor",
-        "customer_amount_max": "max_minor",
-        "customer_amount_preset": "preset_minor",
-    }
+    {"customer_amount_min": "min_minor", "customer_amount_max": "max_minor", "customer_amount_preset": "preset_minor"}
 )
 
 

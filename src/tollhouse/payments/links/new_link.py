@@ -260,19 +260,11 @@ def _bounds_errors(new: LinkRequest, now: datetime | None) -> Iterator[FieldErro
     if new.expires_at is not None and now is not None:
         yield from expiry_errors(new.expires_at, now)
     if new.max_payments is not None and not 1 <= new.max_payments <= limits.LINK_PAYMENTS_MAX:
-        yield FieldError(
-            "max_payments",
-            "out_of_range",
-            messages.whole_number_or_null(1, limits.LINK_PAYMENTS_MAX),
-        )
+        yield FieldError("max_payments", "out_of_range", messages.whole_number_or_null(1, limits.LINK_PAYMENTS_MAX))
 
 
 async def open_link(
-    work: Work,
-    env: MerchantEnv,
-    new: LinkRequest,
-    created_by: LinkCreator,
-    person: Person | None = None,
+    work: Work, env: MerchantEnv, new: LinkRequest, created_by: LinkCreator, person: Person | None = None
 ) -> tuple[PaymentLink, UnpayableReason | None]:
     """Create a payment link, also one that nobody can pay now; the second value says why.
 

@@ -98,7 +98,7 @@ def find_unpayable_reason(
 
 def lifetime_min(link: PaymentLink, settings: PaymentSettings, rails: Rails, catalogue: Catalogue) -> timedelta:
     """The least default lifetime of the link: that of the slowest rail by which it can be paid."""
-    offered = (one.method.rail for one in offers_for(link, settings, rails, catalogue) if one.available)
+    offered = (offer.method.rail for offer in offers_for(link, settings, rails, catalogue) if offer.available)
     return max((rails.times(name, link.env.mode).link_lifetime_min for name in offered), default=timedelta())
 
 

@@ -250,5 +250,5 @@ async def list_due(db: Pool, now: datetime, limit: int) -> list[tuple[MerchantEn
 
 
 async def list_due_of_merchant(tx: Tx, env: MerchantEnv, now: datetime, limit: int) -> list[UUID]:
-    """The same for one merchant whose test clock was advanced."""
+    """Active links of a merchant that have expired by its test clock and are not closed yet."""
     return [row["id"] for row in await tx.fetch(LIST_DUE_BY_TEST_CLOCK, now, limit, env.merchant_id)]

@@ -125,10 +125,10 @@ def method_labels(catalogue: Catalogue) -> dict[str, Translatable]:
 
 def currency_choices(catalogue: Catalogue) -> list[tuple[str, Text]]:
     """The currencies that a link can be paid in."""
-    return [(one.code, one.label) for one in catalogue.currencies.values() if one.operations.payments]
+    return [(currency.code, currency.label) for currency in catalogue.currencies.values() if currency.operations.payments]
 
 
 async def project_choices(db: Pool, env: MerchantEnv) -> list[tuple[str, str]]:
     """The merchant's projects in an environment: id and name."""
     found = await projects.every(db, env.merchant_id, env.mode, all_rows(PROJECTS_SHOWN))
-    return [(str(one.id), one.facts.name) for one in found]
+    return [(str(project.id), project.facts.name) for project in found]

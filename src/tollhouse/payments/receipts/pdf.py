@@ -182,6 +182,6 @@ class _ReceiptPdf(FPDF):
         character = REPLACED.get(character, character)
         if character == "\n" or ord(character) in self._characters:
             return character
-        plain = "".join(one for one in normalize("NFKD", character) if ord(one) in self._characters)
+        plain = "".join(part for part in normalize("NFKD", character) if ord(part) in self._characters)
         self._is_unprintable = self._is_unprintable or not plain
         return plain or "?"

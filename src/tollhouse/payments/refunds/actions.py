@@ -64,17 +64,17 @@ async def update_draft_evidence(work: Work, before: Transaction, after: Transact
 
 def _refund_lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
     currency = catalogue.currencies[payment.currency]
-    standing = [one for one in reversed(payment.refunds) if one.status != "failed"]
+    standing = [refund for refund in reversed(payment.refunds) if refund.status != "failed"]
     if standing:
         paid = currency.format(payment.received_minor)
         yield f"The merchant has refunded this payment of {paid} {payment.currency}:"
-    for one in standing:
-        amount = f"{currency.format(one.amount_minor)} {one.currency}"
-        if one.status == "succeeded":
-            named = "" if one.provider_reference is None else f", reference {one.provider_reference}"
-            yield f"- {amount} on {one.updated_at.date()} (refund {one.id}{named})"
+    for refund in standing:
+        amount = f"{currency.format(refund.amount_minor)} {refund.currency}"
+        if refund.status == "succeeded":
+            named = "" if refund.provider_reference is None else f", reference {refund.provider_reference}"
+            yield f"- {amount} on {refund.updated_at.date()} (refund {refund.id}{named})"
         else:
-            yield f"- {amount}, requested on {one.created_at.date()} and on its way (refund {one.id})"
+            yield f"- {amount}, requested on {refund.created_at.date()} and on its way (refund {refund.id})"
 
 
 async def request(
@@ -142,15 +142,15 @@ async def fail(work: Work, env: MerchantEnv, refund_id: UUID, failure_code: str)
 
 async def list_unreleased(tx: Tx, current: Transaction) -> tuple[Refund, ...]:
     """The pending, unreleased refunds of a locked payment. Their transfers are locked."""
-    pending = [one for one in current.refunds if one.status == "pending"]
-    return tuple([one for one in pending if (await gate.lock(tx, one.id)).released_at is None])
+    pending = [refund for refund in current.refunds if refund.status == "pending"]
+    return tuple([refund for refund in pending if (await gate.lock(tx, refund.id)).released_at is None])
 
 
 async def stop(work: Work, current: Transaction, refunds: Sequence[Refund], failure_code: str) -> Transaction:
     """Fail unreleased refunds of a locked payment. Returns the payment."""
-    for one in refunds:
-        await gate.close_by_id(work.tx, one.id, work.now)
-        current, _ = await _fail(work, current, one.id, failure_code)
+    for refund in refunds:
+        await gate.close_by_id(work.tx, refund.id, work.now)
+        current, _ = await _fail(work, current, refund.id, failure_code)
     return current
 
 
@@ -216,7 +216,7 @@ async def _convert_again(work: Work, payment: Transaction, refund: Refund, retur
 
 async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
     """Check that the balance can take the refund back. Raises `BalanceLimitExceeded`."""
-    refund = next(one for one in current.refunds if one.id == refund_id)
+    refund = next(refund for refund in current.refunds if refund.id == refund_id)
     if refund.hold_id is not None:
         await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
 
@@ -251,7 +251,7 @@ async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundSta
     """Lock the payment of a refund in this status. Raises `NotFound`, and `InvalidState` for another status."""
     found = await store.get(tx, env, refund_id)
     current = await transaction_store.lock(tx, env, found.transaction_id)
-    status_now = next(one.status for one in current.refunds if one.id == refund_id)
+    status_now = next(refund.status for refund in current.refunds if refund.id == refund_id)
     if status_now != status:
         raise InvalidState(status_now)
     return current
@@ -318,7 +318,7 @@ def _from_unapplied(current: Transaction, refund: Refund, out: Account) -> tuple
 
 
 def _with(refunds: Sequence[Refund], changed: Refund) -> tuple[Refund, ...]:
-    return tuple(changed if one.id == changed.id else one for one in refunds)
+    return tuple(changed if refund.id == changed.id else refund for refund in refunds)
 
 
 async def _notify_balance(work: Work, transaction: Transaction, refund: Refund, posted: LedgerTransaction | None) -> None:

@@ -95,7 +95,7 @@ async def list_refunds_of(
     await transaction_store.get(db, caller.env, transaction_id)
     filters = RefundFilter(transaction_id=transaction_id)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
-    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
+    return RefundList([refund_view(refund, caller.env, catalogue) for refund in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds", guard=scope("payments:read"))
@@ -105,7 +105,7 @@ async def list_refunds(
     """List refunds. Newest first."""
     filters = msgspec.convert(query, RefundFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_refunds(db, caller.env, filters, page.window))
-    return RefundList([refund_view(one, caller.env, catalogue) for one in found], more, cursor)
+    return RefundList([refund_view(refund, caller.env, catalogue) for refund in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/refunds/{refund_id}", guard=scope("payments:read"), errors=(NotFound,))

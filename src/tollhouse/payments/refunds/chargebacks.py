@@ -32,12 +32,7 @@ RESPONSE_TIME = timedelta(days=14)
 
 
 async def open_chargeback(
-    work: Work,
-    env: MerchantEnv,
-    transaction_id: UUID,
-    *,
-    amount_minor: int | None = None,
-    reason: str = "fraudulent",
+    work: Work, env: MerchantEnv, transaction_id: UUID, *, amount_minor: int | None = None, reason: str = "fraudulent"
 ) -> Transaction:
     """Open a chargeback of at most what was received, plus the method's fee. By default of what the merchant keeps.
 
@@ -68,13 +63,7 @@ def awaited_response(work: Work, current: Transaction, provider_reference: str |
 
 
 async def charge_back(
-    work: Work,
-    current: Transaction,
-    amount_minor: int,
-    reason: str,
-    awaited: AwaitedResponse,
-    *,
-    fee_minor: int,
+    work: Work, current: Transaction, amount_minor: int, reason: str, awaited: AwaitedResponse, *, fee_minor: int
 ) -> tuple[Transaction, Chargeback]:
     """Take this much of a locked payment from the merchant, and the fee: `disputable_minor` at most.
 
@@ -148,7 +137,7 @@ async def reinstate(work: Work, current: Transaction, chargeback_id: UUID) -> Tr
 
 def _disputable_without(current: Transaction, stopped: Sequence[Refund]) -> int:
     """What is disputable once these pending refunds have failed: their unapplied part awaits a decision again."""
-    return current.disputable_minor - sum(one.unapplied_minor for one in stopped)
+    return current.disputable_minor - sum(refund.unapplied_minor for refund in stopped)
 
 
 async def _get(work: Work, env: MerchantEnv, chargeback_id: UUID) -> Chargeback:
@@ -182,11 +171,7 @@ async def _close(work: Work, current: Transaction, chargeback: Chargeback, statu
 
 
 async def _post(
-    work: Work,
-    transaction: Transaction,
-    chargeback: Chargeback,
-    kind: EntryType,
-    postings: tuple[Posting, ...],
+    work: Work, transaction: Transaction, chargeback: Chargeback, kind: EntryType, postings: tuple[Posting, ...]
 ) -> None:
     posted = await post(work, JournalEntry(transaction.env.mode, kind, Source(SOURCE, chargeback.id), postings))
     cause = Cause(SOURCE, chargeback.id, chargeback.status, transaction.version)

@@ -51,7 +51,7 @@ async def lock(tx: Tx, refund_id: UUID) -> LockedRefund:
     if found is None:
         raise NotFound
     payment = await transaction_store.lock(tx, *found)
-    return LockedRefund(payment, next(one for one in payment.refunds if one.id == refund_id))
+    return LockedRefund(payment, next(refund for refund in payment.refunds if refund.id == refund_id))
 
 
 async def lock_in(tx: Tx, env: MerchantEnv, refund_id: UUID) -> LockedRefund:
@@ -107,4 +107,4 @@ async def reject(work: Work, current: LockedRefund, reason: str) -> Refund:
     await gate.reject(work.tx, refund.id, reason, work.now)
     # Nothing below this line may refuse.
     payment = await actions.stop(work, current.payment, [refund], REJECTED)
-    return next(one for one in payment.refunds if one.id == refund.id)
+    return next(current for current in payment.refunds if current.id == refund.id)

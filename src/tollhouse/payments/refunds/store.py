@@ -1,7 +1,6 @@
 """SQL of refunds and chargebacks, and of the operators' queue of refunds across merchants."""
 
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -9,7 +8,7 @@ from msgspec import Struct
 
 from tollhouse.http.lists import Window
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.kernel.rails.disputes import Evidence, encode
@@ -17,6 +16,7 @@ from tollhouse.kernel.rails.provider import RefundOrder
 from tollhouse.payments.transactions.model import REFUND, Chargeback, Refund, RefundStatus, Transaction
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.transfers.gate.model import Review
+from tollhouse.transfers.gate.store import review_members
 
 INSERT = REFUND.insert
 GET = f"""
@@ -68,7 +68,7 @@ GET_CHARGEBACK = """
     SELECT id, amount_minor, fee_minor, reason, status, opened_at, closed_at FROM chargebacks
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
-# A compare-and-set on the status. Without a response in time it has expired, whoever closes it.
+# A compare-and-set on the status. Without a response in time it has expired, by whatever it is closed.
 # A closed one keeps its response.
 CLOSE_CHARGEBACK = """
     UPDATE chargebacks
@@ -232,10 +232,4 @@ class ListedRefund(Struct, frozen=True):
 async def list_queue(db: Pool, review: Review, limit: int, catalogue: Catalogue, offset: int = 0) -> list[ListedRefund]:
     """Refunds of all merchants with this review status, oldest first."""
     rows = await db.fetch(LIST_QUEUE, review, limit, offset)
-    return [ListedRefund(**_shown(row, catalogue)) for row in rows]
-
-
-def _shown(row: Row, catalogue: Catalogue) -> dict[str, Any]:
-    members = dict(row)
-    amount = catalogue.format_amount(members.pop("amount_minor"), row["currency"])
-    return members | {"amount": amount, "created_at": stamp(row["created_at"])}
+    return [ListedRefund(**review_members(row, catalogue, "amount")) for row in rows]

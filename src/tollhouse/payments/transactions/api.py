@@ -72,7 +72,7 @@ async def list_transactions(
     """List transactions. Newest first."""
     filters = msgspec.convert(query, TransactionFilter, from_attributes=True)
     found, more, cursor = page.cut(await store.list_transactions(db, caller.env, filters, now, page.window))
-    return TransactionList([transaction_view(one, now, catalogue) for one in found], more, cursor)
+    return TransactionList([transaction_view(transaction, now, catalogue) for transaction in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/transactions/{transaction_id}", guard=scope("payments:read"), errors=(NotFound,))
@@ -128,9 +128,9 @@ async def list_balances(caller: Caller, page: CataloguePageRequest, db: Pool, ca
     """List balances. All are as of one moment."""
     found = {balance.currency: balance for balance in await ledger_store.list_balances(db, caller.env)}
     every = [
-        found.get(one.code, Balance(one.code))
-        for one in catalogue.currencies.values()
-        if one.operations.balances or one.code in found
+        found.get(currency.code, Balance(currency.code))
+        for currency in catalogue.currencies.values()
+        if currency.operations.balances or currency.code in found
     ]
     shown, more, cursor = page.pick(every, lambda balance: balance.currency)
     views = [balance_view(balance, caller.env, catalogue.currencies[balance.currency].decimals) for balance in shown]

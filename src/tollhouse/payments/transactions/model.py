@@ -317,12 +317,12 @@ class Transaction(Struct, frozen=True, kw_only=True):
     @property
     def detected_minor(self) -> int:
         """The amount that is on its way and not confirmed yet."""
-        return sum(one.amount_minor for one in self.incoming or ())
+        return sum(transfer.amount_minor for transfer in self.incoming or ())
 
     @property
     def detected_in_time_minor(self) -> int:
         """What of it was seen before the rate and the link expired."""
-        return sum(one.amount_minor for one in self.incoming or () if self.is_in_time(one))
+        return sum(transfer.amount_minor for transfer in self.incoming or () if self.is_in_time(transfer))
 
     def is_in_time(self, transfer: IncomingTransfer) -> bool:
         """Whether a transfer was seen before the rate and the link expired."""
@@ -354,7 +354,7 @@ class Transaction(Struct, frozen=True, kw_only=True):
     @property
     def refunds_left(self) -> int:
         """How many refunds can leave a rest."""
-        return max(0, REFUNDS_MAX - sum(one.status != "failed" for one in self.refunds))
+        return max(0, REFUNDS_MAX - sum(refund.status != "failed" for refund in self.refunds))
 
     @property
     def is_acceptable(self) -> bool:

@@ -100,7 +100,7 @@ class PaymentsQuery(KeysetQuery, AmountFilter, frozen=True, forbid_unknown_field
     def filters(self) -> int:
         """The number of filters set."""
         form_values = (self.status, self.method_id, self.currency, self.project_id, self.payment_link_id, self.reference)
-        return sum(bool(one) for one in (*form_values, self.start, self.to, self.typed_amounts))
+        return sum(bool(value) for value in (*form_values, self.start, self.to, self.typed_amounts))
 
     @property
     def form_values(self) -> dict[str, str]:

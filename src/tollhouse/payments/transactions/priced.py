@@ -62,13 +62,13 @@ async def exchanges_of(
         if rate is None:
             raise PairUnavailable("rate_stale")
         made.append(payments.exchange_at_current_rate(rate, *paid, left_minor - fixed_minor, work.services.catalogue))
-    return tuple(one for one in made if one is not None)
+    return tuple(exchange for exchange in made if exchange is not None)
 
 
 async def convert(work: Work, current: Transaction, exchanges: Sequence[Exchange]) -> None:
     """Convert credited money, after it was posted."""
-    for one in exchanges:
-        await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url), one)
+    for exchange in exchanges:
+        await payments.convert(work, PaymentCause(current.env, current.id, current.webhook_url), exchange)
 
 
 async def fits_positions(work: Work, current: Transaction, exchanges: Sequence[Exchange]) -> bool:
@@ -76,7 +76,7 @@ async def fits_positions(work: Work, current: Transaction, exchanges: Sequence[E
     if not exchanges:
         return True
     names = ("from_amount_minor", "to_amount_minor", "fee_minor")
-    sums = {name: sum(getattr(one, name) for one in exchanges) for name in names}
+    sums = {name: sum(getattr(exchange, name) for exchange in exchanges) for name in names}
     return await payments.fits_positions(work.tx, current.env, msgspec.structs.replace(exchanges[0], **sums))
 
 

@@ -37,12 +37,7 @@ SOURCE = "transaction"
 
 
 async def settle(
-    work: Work,
-    env: MerchantEnv,
-    transaction_id: UUID,
-    observation: Observation,
-    *,
-    fees: Fees | None = None,
+    work: Work, env: MerchantEnv, transaction_id: UUID, observation: Observation, *, fees: Fees | None = None
 ) -> Transaction | None:
     """Apply an observation to this transaction. `fees` default to the method's. Raises `NotFound`."""
     return await settle_locked(work, await store.get_to_change(work.tx, env, transaction_id), observation, fees=fees)
@@ -256,8 +251,8 @@ async def _find_known(work: Work, current: Transaction, observation: Observation
 
 def _is_awaiting_others(current: Transaction, observation: Observation) -> bool:
     """Whether a payment that waits has other transfers on their way that were seen in time."""
-    others = (one for one in current.incoming or () if one.transfer_ref != observation.transfer)
-    return current.status == "processing" and any(current.is_in_time(one) for one in others)
+    others = (transfer for transfer in current.incoming or () if transfer.transfer_ref != observation.transfer)
+    return current.status == "processing" and any(current.is_in_time(transfer) for transfer in others)
 
 
 def _times(work: Work, current: Transaction) -> PaymentTimes:
@@ -297,7 +292,7 @@ async def _limit_of(
         return "position_limit"
     credited = [
         (current.currency, amount_minor),
-        *([(exchanges[0].to_currency, sum(one.to_amount_minor for one in exchanges))] if exchanges else []),
+        *([(exchanges[0].to_currency, sum(exchange.to_amount_minor for exchange in exchanges))] if exchanges else []),
     ]
     fits = [await fits_balance_limit(work.tx, current.env, code, minor) for code, minor in credited]
     return None if all(fits) else "balance_limit"

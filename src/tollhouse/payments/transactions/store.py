@@ -181,12 +181,7 @@ async def insert(
 
 
 async def insert_unmatched(
-    tx: Tx,
-    beside: Transaction,
-    transaction_id: UUID,
-    observation: Observation,
-    reason: RefundRequiredReason,
-    now: datetime,
+    tx: Tx, beside: Transaction, transaction_id: UUID, observation: Observation, reason: RefundRequiredReason, now: datetime
 ) -> None:
     """Insert an unmatched payment beside the payment whose reference the money carried."""
     env, currency = beside.env, observation.currency or beside.currency
@@ -195,12 +190,7 @@ async def insert_unmatched(
 
 
 async def record_observation(
-    tx: Tx,
-    of: Transaction,
-    observation: Observation,
-    transaction_id: UUID,
-    now: datetime,
-    seen_at: datetime | None = None,
+    tx: Tx, of: Transaction, observation: Observation, transaction_id: UUID, now: datetime, seen_at: datetime | None = None
 ) -> bool:
     """Record an observation for this transaction. False if it was recorded before.
 

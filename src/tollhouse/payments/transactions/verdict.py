@@ -111,11 +111,7 @@ def is_exact(transaction: Transaction, arrived_minor: int) -> bool:
 
 
 def receive(
-    transaction: Transaction,
-    arrived_minor: int,
-    settings: PaymentSettings,
-    timing: Timing,
-    now: datetime,
+    transaction: Transaction, arrived_minor: int, settings: PaymentSettings, timing: Timing, now: datetime
 ) -> Transaction:
     """The payment after confirmed money in its currency. Not for payments for which `is_unmatched` is true."""
     received = transaction.received_minor + arrived_minor
@@ -174,9 +170,7 @@ def end_unpaid(transaction: Transaction) -> Transaction:
 def accept(transaction: Transaction) -> Transaction:
     """The payment after the merchant accepted the unapplied amount."""
     accepted = msgspec.structs.replace(
-        transaction,
-        credited_minor=transaction.credited_minor + transaction.unapplied_minor,
-        unapplied_minor=0,
+        transaction, credited_minor=transaction.credited_minor + transaction.unapplied_minor, unapplied_minor=0
     )
     return with_derived_status(accepted)
 

@@ -177,7 +177,7 @@ def transaction_view(transaction: Transaction, now: datetime, catalogue: Catalog
     """The transaction at `now`."""
     failure_code, chargeback = transaction.failure_code, transaction.chargeback
     unavailable = _refund_unavailable(transaction, catalogue)
-    refunds = [refund_view(one, transaction.env, catalogue) for one in transaction.refunds]
+    refunds = [refund_view(refund, transaction.env, catalogue) for refund in transaction.refunds]
     details = _payment_details(transaction, catalogue)
     return TransactionView.of(
         transaction,

@@ -19,6 +19,6 @@ def for_many(sql: str, *types: str) -> str:
     """
     numbers = range(1, len(types) + 1)
     arrays = (f"(SELECT ${number}::{key_type}[])" for number, key_type in zip(numbers, types, strict=True))
-    one = PARAMETER.sub(lambda match: f"asked.key_{match[1]}" if int(match[1]) <= len(types) else match[0], sql)
+    single = PARAMETER.sub(lambda match: f"asked.key_{match[1]}" if int(match[1]) <= len(types) else match[0], sql)
     names = ", ".join(f"key_{number}" for number in numbers)
-    return "SELECT asked.position, found.* FROM " + FOR_EACH.format(arrays=", ".join(arrays), names=names, one=one)
+    return "SELECT asked.position, found.* FROM " + FOR_EACH.format(arrays=", ".join(arrays), names=names, one=single)

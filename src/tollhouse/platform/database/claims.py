@@ -1,4 +1,4 @@
-"""Rows that a transaction claims by their key, and completes: whoever has the same key waits, and finds what was completed.
+"""Rows that a transaction claims by their key, and completes. Another with the same key waits, and finds what was completed.
 
 An optimistic run looks the key up, and claims and completes its row by one deferred write, before all others. If another
 transaction holds the key, or the action refuses, the action runs again and claims the key first: it then waits for the

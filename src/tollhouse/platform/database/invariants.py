@@ -40,10 +40,13 @@ async def find_all_violations(tx: Tx, invariants: Sequence[Invariant], after: UU
     Of rows with ids, only those `after` this one are checked.
     """
     found: list[str] = []
-    ids = {kind: await _ids(tx, kind, after) for kind in {one.kind for one in invariants if one.kind is not None}}
-    for one in invariants:
-        for some in [()] if one.kind is None else ids[one.kind]:
-            found += await find_violations(tx, one, some)
+    ids = {
+        kind: await _ids(tx, kind, after)
+        for kind in {invariant.kind for invariant in invariants if invariant.kind is not None}
+    }
+    for invariant in invariants:
+        for some in [()] if invariant.kind is None else ids[invariant.kind]:
+            found += await find_violations(tx, invariant, some)
     return found
 
 

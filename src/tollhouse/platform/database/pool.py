@@ -106,7 +106,7 @@ class Pool:
             return await tx.fetchrow(sql, *args)
 
     async def read_row(self, sql: str, *args: object) -> Row | None:
-        """As `fetchrow`, for a statement that only reads."""
+        """Run one statement that only reads; the first row, or None."""
         return await self.fetchrow(sql, *args)
 
     async def fetch(self, sql: str, *args: object) -> list[Row]:
@@ -115,7 +115,7 @@ class Pool:
             return await tx.fetch(sql, *args)
 
     async def read(self, sql: str, *args: object) -> list[Row]:
-        """As `fetch`, for a statement that only reads."""
+        """Run one statement that only reads; all rows."""
         return await self.fetch(sql, *args)
 
     async def fetchrow_in_batch(self, sql: str, keys: tuple[object, ...], *args: object) -> Row | None:
@@ -245,7 +245,7 @@ class Pool:
         """Close connections whose statement exceeded its deadline; repeat while any is in use."""
         loop = asyncio.get_running_loop()
         now = loop.time()
-        for connection in [one for one in self._borrowed if one.deadline < now]:
+        for connection in [borrowed for borrowed in self._borrowed if borrowed.deadline < now]:
             connection.raw.terminate()
             self._drop_idle()
         self._watching = loop.call_later(WATCH_EVERY_S, self._watch) if self._borrowed else None
@@ -296,11 +296,7 @@ class PooledTransaction(PooledConnection):
 
 
 async def connect(
-    dsn: str,
-    *,
-    timeout_s: float = CONNECT_TIMEOUT_S,
-    name: str = NAME,
-    settings: Mapping[str, str] | None = None,
+    dsn: str, *, timeout_s: float = CONNECT_TIMEOUT_S, name: str = NAME, settings: Mapping[str, str] | None = None
 ) -> "asyncpg.Connection[asyncpg.Record]":
     """Connect with time limits as startup parameters. Never to a standby; of several hosts, to the primary."""
     return await connect_to_one(single_host_urls(dsn), timeout_s, {**_startup(name), **SESSION_SETTINGS, **(settings or {})})

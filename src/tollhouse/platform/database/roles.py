@@ -34,8 +34,8 @@ def role_of(dsn: str) -> str | None:
 async def grant(connection: "asyncpg.Connection[asyncpg.Record]", role: str) -> None:
     """Grant a role the privileges of the application on all tables that lack them.
 
-    Run by the owner in the transaction of each migration: what a migration creates anew is never forbidden to the processes
-    that use it. Raises `NoSuchRoleError`.
+    Run by the owner in the transaction of each migration, so that the processes can use at once what it creates.
+    Raises `NoSuchRoleError`.
     """
     try:
         rows = await connection.fetch(MISSING_PRIVILEGES, role)

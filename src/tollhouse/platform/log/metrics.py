@@ -64,7 +64,7 @@ class Rows:
         return sum(self._memory[number * COLUMNS + column] for number in range(ROWS) if self._seen_at_s[number])
 
     def processes(self) -> Iterator[RunningProcess]:
-        """The processes that have sampled their gauges lately."""
+        """The processes that have sampled their gauges in the last `SILENT_AFTER_S` seconds."""
         now_s = time.monotonic()
         for number in range(ROWS):
             if self._pids[number] and now_s - self._seen_at_s[number] < SILENT_AFTER_S:
@@ -99,20 +99,14 @@ class _Metric:
     WIDTH = 1
 
     def __init__(
-        self,
-        name: str,
-        meaning: str,
-        labels: Sequence[str] = (),
-        values: Sequence[Labels] = ((),),
-        *,
-        sparse: bool = False,
+        self, name: str, meaning: str, labels: Sequence[str] = (), values: Sequence[Labels] = ((),), *, sparse: bool = False
     ) -> None:
         self.name, self.meaning, self.labels = name, meaning, tuple(labels)
         self._is_sparse = sparse
         self._rows = INSTANCE
         self._rows.metrics.append(self)
         first = self._rows.reserve(len(values) * self.WIDTH)
-        self._columns = {one: first + number * self.WIDTH for number, one in enumerate(values)}
+        self._columns = {value: first + number * self.WIDTH for number, value in enumerate(values)}
 
     def column(self, *labels: str) -> int:
         """The first column of these label values, for code that counts in it without a look-up."""

@@ -27,7 +27,7 @@ from tollhouse.platform.outgoing.targets import AddressPolicy, InvalidTargetErro
 from tollhouse.platform.settings.config import Settings
 
 LookUp = Callable[[str, int, socket.AddressFamily, socket.SocketKind], list[Any]]
-"""As `socket.getaddrinfo`: host, port, family, kind."""
+"""`socket.getaddrinfo`, or a test's own: host, port, family, kind."""
 Method = Literal["GET", "POST"]
 IP_BIND_ADDRESS_NO_PORT = 24
 NAME_LOOKUPS_AT_ONCE = 32

@@ -73,12 +73,12 @@ class ConnectionLimits:
     def counted_as(self, address: str) -> str | None:
         """The address that is counted; None for a trusted proxy, which has many clients."""
         try:
-            one = ip_address(address)
+            parsed = ip_address(address)
         except ValueError:
             return address
-        if isinstance(one, IPv6Address) and one.ipv4_mapped is not None:
-            one = one.ipv4_mapped
-        return None if any(one in network for network in self.settings.trusted_proxies) else _network_of(one)
+        if isinstance(parsed, IPv6Address) and parsed.ipv4_mapped is not None:
+            parsed = parsed.ipv4_mapped
+        return None if any(parsed in network for network in self.settings.trusted_proxies) else _network_of(parsed)
 
     def leave(self, connection: Connection) -> None:
         """Stop counting a connection. It may be removed already."""

@@ -66,7 +66,7 @@ def make(application: ASGIApp, settings: Settings) -> uvicorn.Server:
 
 
 def make_within(application: ASGIApp, settings: Settings) -> uvicorn.Server:
-    """The same for a task of a process that does something else; it ends when it is cancelled."""
+    """A server that is one task of a process; it ends when it is cancelled."""
     return _ServerWithin(_configuration(application, settings, lifespan="off"))
 
 

@@ -264,7 +264,7 @@ def years(text: str) -> int:
     """The retention of audit logs in days."""
     number = count(text)
     if 0 < number < limits.AUDIT_DAYS_MIN:
-        raise ValueError(f"must be 0, for ever, or at least {limits.AUDIT_DAYS_MIN} days")
+        raise ValueError(f"must be 0, which keeps everything, or at least {limits.AUDIT_DAYS_MIN} days")
     return number
 
 

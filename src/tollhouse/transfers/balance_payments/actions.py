@@ -5,6 +5,7 @@ its time on, whether or not the job has run.
 """
 
 from datetime import datetime, timedelta
+from functools import partial
 from typing import Literal
 from uuid import UUID
 
@@ -67,11 +68,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     # The database checks the balance and external id again below; any error rolls everything back.
     if new.capture:
         posting = Posting(
-            "balance_payment_out",
-            payment.currency,
-            payment.amount_minor,
-            available(payment.env),
-            available(payment.owner),
+            "balance_payment_out", payment.currency, payment.amount_minor, available(payment.env), available(payment.owner)
         )
         posted = await post(work, JournalEntry(payment.env.mode, posting.type, Source(SOURCE, payment.id), (posting,)))
     else:
@@ -279,4 +276,4 @@ async def expire_reservations(services: Services) -> None:
     """Release the reservations that have expired."""
     now = clock.now()
     for env, payment_id in await store.list_due(services.db, now, BATCH_SIZE):
-        await services.transact(lambda work, env=env, one=payment_id: expire(work, env, one), now)
+        await services.transact(partial(expire, env=env, payment_id=payment_id), now)

@@ -79,7 +79,7 @@ async def list_balance_payments(
     """List balance payments. Newest first. An access token lists those of its application, an API key lists all."""
     rows = await store.list_payments(db, caller.env, caller.client_id, query, now, page.window)
     found, more, cursor = page.cut(rows)
-    return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(payment, now, catalogue) for payment in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/balance-payments/{payment_id}", guard=READ, errors=(NotFound,))
@@ -156,7 +156,7 @@ async def list_owned_balance_payments(
     """List balance payments of an application. Newest first."""
     application = await store.get_application(db, caller.merchant_id, client_id)
     found, more, cursor = page.cut(await store.list_received(db, application, query, now, page.window))
-    return BalancePaymentList([payment_view(one, now, catalogue) for one in found], more, cursor)
+    return BalancePaymentList([payment_view(payment, now, catalogue) for payment in found], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, errors=(NotFound,))

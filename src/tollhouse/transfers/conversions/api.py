@@ -84,14 +84,7 @@ async def quote_conversion(
     guard=scope("conversions:write"),
     status=201,
     idempotency="required",
-    errors=(
-        ValidationFailed,
-        *QUOTE_ERRORS,
-        *PAIR_ERRORS,
-        PriceChanged,
-        InsufficientFunds,
-        BalanceLimitExceeded,
-    ),
+    errors=(ValidationFailed, *QUOTE_ERRORS, *PAIR_ERRORS, PriceChanged, InsufficientFunds, BalanceLimitExceeded),
 )
 async def convert(caller: Caller, body: NewConversion, work: Work) -> ConversionView:
     """Create a conversion. It converts an amount of the balance to another currency."""
@@ -104,7 +97,7 @@ async def list_conversions(
 ) -> ConversionList:
     """List conversions. Newest first."""
     found, more, cursor = page.cut(await store.list_conversions(db, caller.env, query, page.window))
-    return ConversionList([conversion_view(one, catalogue) for one in found], more, cursor)
+    return ConversionList([conversion_view(conversion, catalogue) for conversion in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/conversions/{conversion_id}", guard=scope("conversions:read"), errors=(NotFound,))
@@ -125,7 +118,7 @@ class ConversionRuleList(Struct, frozen=True):
 async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> ConversionRuleList:
     """List conversion rules. Newest first."""
     found, more, cursor = page.cut(await rules_store.list_rules(db, caller.env, page.window))
-    return ConversionRuleList([ConversionRuleView.of(one, catalogue) for one in found], more, cursor)
+    return ConversionRuleList([ConversionRuleView.of(rule, catalogue) for rule in found], more, cursor)
 
 
 @RULE_OPERATIONS.add(

@@ -68,7 +68,7 @@ def fix_rate(
     if not 0 < exchange.from_amount_minor <= MINOR_MAX or not method.takes(exchange.from_amount_minor):
         return "amount_out_of_range"
     changes = {method.asset: exchange.from_amount_minor - exchange.fee_minor, code: -price_minor}
-    if converts and any(known[one].position.refuses(change) for one, change in changes.items()):
+    if converts and any(known[currency].position.refuses(change) for currency, change in changes.items()):
         return "rate_unavailable"
     source = known[code if method.asset == EURO else method.asset].source
     fixed = PaymentPrice(code, price_minor, rate.number, rate.as_of, source, pair.fee_basis_points, expires_at, settlement)
@@ -131,7 +131,7 @@ def exchange_back(rate: Rate, price: PaymentPrice, currency: str, back_minor: in
 def affordable_back(
     rate: Rate, price: PaymentPrice, currency: str, back_minor: int, most_minor: int, catalogue: Catalogue
 ) -> Exchange | None:
-    """As `exchange_back`, for as much of the money as this amount buys; None if it buys nothing."""
+    """What the merchant gives for as much of the money as this amount buys; None if it buys nothing."""
     whole = exchange_back(rate, price, currency, back_minor, catalogue)
     if whole.from_amount_minor <= most_minor:
         return whole
@@ -173,13 +173,13 @@ async def fits_positions(tx: Tx, env: MerchantEnv, exchange: Exchange) -> bool:
 
 async def was_converted(tx: Tx, env: MerchantEnv, transaction_id: UUID) -> bool:
     """Whether money of a payment was converted to the currency of its price."""
-    return any(one.reversal_id is None for one in await store.list_of_transaction(tx, env, transaction_id))
+    return any(conversion.reversal_id is None for conversion in await store.list_of_transaction(tx, env, transaction_id))
 
 
 async def find_reversal(tx: Tx, env: MerchantEnv, transaction_id: UUID, reversal_id: UUID) -> Exchange | None:
     """The exchange by which money was converted back for a refund or chargeback; None if there was none."""
     made = await store.list_of_transaction(tx, env, transaction_id)
-    return next((one.exchange for one in made if one.reversal_id == reversal_id), None)
+    return next((conversion.exchange for conversion in made if conversion.reversal_id == reversal_id), None)
 
 
 async def convert(work: Work, cause: PaymentCause, exchange: Exchange) -> None:

@@ -226,9 +226,9 @@ async def _ensure_no_conflict(tx: Tx, rule: ConversionRule) -> None:
     """One rule converts from each currency, and rules form no cycle. Raises `RuleConflict`."""
     await rules_store.lock_merchant(tx, rule.env)
     others = {
-        one.from_currency: one
-        for one in await rules_store.list_rules(tx, rule.env, all_rows(RULES_MAX))
-        if one.id != rule.id
+        other.from_currency: other
+        for other in await rules_store.list_rules(tx, rule.env, all_rows(RULES_MAX))
+        if other.id != rule.id
     }
     if rule.from_currency in others:
         raise RuleConflict(others[rule.from_currency].id)

@@ -221,7 +221,7 @@ def _captures(ended: Fulfillment) -> tuple[HoldCapture, ...]:
         HoldCapture("fulfillment", wholesale_minor, payable(ended.server)),
         HoldCapture("fulfillment", ended.charged_minor - wholesale_minor, income("fulfillment_margin")),
     )
-    return tuple(one for one in captures if one.amount_minor)
+    return tuple(capture for capture in captures if capture.amount_minor)
 
 
 async def _record_audit(work: Work, fulfillment: Fulfillment, action: AuditEventType) -> None:
@@ -237,10 +237,7 @@ async def _notify(work: Work, fulfillment: Fulfillment, posted: LedgerTransactio
 
 
 async def play(
-    work: Work,
-    env: MerchantEnv,
-    fulfillment_id: UUID,
-    outcome: Literal["complete", "fail", "partial"],
+    work: Work, env: MerchantEnv, fulfillment_id: UUID, outcome: Literal["complete", "fail", "partial"]
 ) -> Fulfillment:
     """Simulate the answer for a fulfillment. Raises `NotFound`, `MerchantSuspended`, and `InvalidState` if it has ended."""
     current = await store.get(work.tx, env, fulfillment_id)

@@ -71,14 +71,7 @@ async def list_fulfillment_products(
     guard=WRITE,
     status=201,
     idempotency="required",
-    errors=(
-        ValidationFailed,
-        DuplicateExternalId,
-        ProductUnavailable,
-        PriceChanged,
-        InvalidProject,
-        InsufficientFunds,
-    ),
+    errors=(ValidationFailed, DuplicateExternalId, ProductUnavailable, PriceChanged, InvalidProject, InsufficientFunds),
 )
 async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) -> FulfillmentView:
     """Create a fulfillment. It orders a delivery to a player, paid from the balance."""
@@ -91,7 +84,7 @@ async def list_fulfillments(
 ) -> FulfillmentList:
     """List fulfillments. Newest first."""
     found, more, cursor = page.cut(await store.list_fulfillments(db, caller.env, query, page.window))
-    return FulfillmentList([FulfillmentView.of(one, catalogue) for one in found], more, cursor)
+    return FulfillmentList([FulfillmentView.of(fulfillment, catalogue) for fulfillment in found], more, cursor)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/fulfillments/statistics", guard=READ, errors=(ValidationFailed,))
@@ -109,11 +102,7 @@ async def read_fulfillment(caller: Caller, fulfillment_id: UUID, db: Pool, catal
 
 
 @INTEGRATION_OPERATIONS.add(
-    "POST",
-    "/fulfillments/{fulfillment_id}/cancel",
-    guard=WRITE,
-    idempotency="honoured",
-    errors=(NotFound, InvalidState),
+    "POST", "/fulfillments/{fulfillment_id}/cancel", guard=WRITE, idempotency="honoured", errors=(NotFound, InvalidState)
 )
 async def cancel_fulfillment(caller: Caller, fulfillment_id: UUID, work: Work) -> FulfillmentView:
     """Cancel a fulfillment. Possible while it is pending. The cost becomes available again."""

@@ -97,7 +97,7 @@ async def deliver(services: Services) -> None:
     if not due:
         return
     async with Outbound(services.settings) as outbound:
-        await asyncio.gather(*(_deliver_one(services, outbound, one, now) for one in due))
+        await asyncio.gather(*(_deliver_one(services, outbound, fulfillment, now) for fulfillment in due))
 
 
 def retry_delay(attempts: int) -> timedelta:

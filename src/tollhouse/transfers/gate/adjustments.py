@@ -28,13 +28,7 @@ async def record_adjustment(
 ) -> OperatorAction:
     """Record that an operator changes a merchant's available balance by an amount, which is negative for a debit."""
     return await record_action(
-        work,
-        context,
-        "balance_adjusted",
-        env,
-        subject_id=env.merchant_id,
-        currency=currency,
-        amount_minor=amount_minor,
+        work, context, "balance_adjusted", env, subject_id=env.merchant_id, currency=currency, amount_minor=amount_minor
     )
 
 

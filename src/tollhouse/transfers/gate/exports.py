@@ -23,7 +23,7 @@ async def ensure_exportable(
 
     Raises `OperatorRefusedError` if one may not be exported.
     """
-    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in locked})
+    active = await store.lock_active_merchants(tx, {transfer.env.merchant_id for transfer in locked})
     return await _may_leave(tx, locked, active, reviewer, now, strict=True)
 
 
@@ -31,7 +31,7 @@ async def filter_exportable(
     tx: Tx, waiting: Sequence[OutgoingTransfer], reviewer: Reviewer, now: datetime
 ) -> list[OutgoingTransfer]:
     """Those of these transfers that this operator may export now."""
-    active = await store.lock_active_merchants(tx, {one.env.merchant_id for one in waiting})
+    active = await store.lock_active_merchants(tx, {transfer.env.merchant_id for transfer in waiting})
     return await _may_leave(tx, waiting, active, reviewer, now, strict=False)
 
 
@@ -53,30 +53,24 @@ async def approve(tx: Tx, transfer_id: UUID, reviewer: Reviewer, now: datetime) 
 
 
 async def _may_leave(
-    tx: Tx,
-    prepared: Sequence[OutgoingTransfer],
-    active: set[MerchantId],
-    reviewer: Reviewer,
-    now: datetime,
-    *,
-    strict: bool,
+    tx: Tx, prepared: Sequence[OutgoingTransfer], active: set[MerchantId], reviewer: Reviewer, now: datetime, *, strict: bool
 ) -> list[OutgoingTransfer]:
     hindrances: dict[MerchantId, Translatable | None] = {}
     resets: dict[MerchantId, datetime | None] = {}
     leaving: list[OutgoingTransfer] = []
-    debited = await store.find_debited(tx, [one.id for one in prepared])
-    for one in prepared:
-        merchant_id = one.env.merchant_id
+    debited = await store.find_debited(tx, [transfer.id for transfer in prepared])
+    for transfer in prepared:
+        merchant_id = transfer.env.merchant_id
         if merchant_id not in resets:
             hindrances[merchant_id] = await _hindrance(tx, merchant_id, active, reviewer)
             resets[merchant_id] = await rules.reset_counts_until(tx, merchant_id, now)
-        why = hindrances[merchant_id] or _too_few(one, resets[merchant_id], reviewer)
-        if one.id in debited:
+        why = hindrances[merchant_id] or _too_few(transfer, resets[merchant_id], reviewer)
+        if transfer.id in debited:
             why = "The bank has already debited it. Match the unmatched transfer with this ID."
         if why is None:
-            leaving.append(one)
+            leaving.append(transfer)
         elif strict:
-            raise OperatorRefusedError(joined(Text("Payout %(payout_id)s cannot be exported.", payout_id=one.id), why))
+            raise OperatorRefusedError(joined(Text("Payout %(payout_id)s cannot be exported.", payout_id=transfer.id), why))
     return leaving
 
 

@@ -55,7 +55,10 @@ COPIED = "The database was copied or restored by other means than tollhouse rest
 
 def method_of(rail: str, currency: str, catalogue: Catalogue) -> WithdrawalMethod | None:
     """The withdrawal method of a rail and currency, if there is one."""
-    return next((one for one in catalogue.withdrawal_methods.values() if (one.rail, one.currency) == (rail, currency)), None)
+    return next(
+        (method for method in catalogue.withdrawal_methods.values() if (method.rail, method.currency) == (rail, currency)),
+        None,
+    )
 
 
 def ensure_amount(method: WithdrawalMethod, amount_minor: int) -> None:
@@ -215,7 +218,7 @@ async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:
 
 
 async def close_by_id(tx: Tx, transfer_id: UUID, now: datetime) -> None:
-    """The same by id."""
+    """Close a transfer by its ID, and restore its daily limit."""
     await close(tx, await lock(tx, transfer_id), now)
 
 

@@ -2,13 +2,16 @@
 
 from collections.abc import Sequence
 from datetime import date, datetime
+from typing import Any
 from uuid import UUID
 
 from tollhouse.accounts.approvals.model import Approvals
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.invariants import Invariant
-from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.transfers.gate.model import OUTGOING_TRANSFER, DailyCount, OutgoingTransfer, Review
 
 # The day is by the test clock. A null limit is no limit.
@@ -171,10 +174,17 @@ async def close(tx: Tx, transfer_id: UUID, now: datetime) -> bool:
 
 async def find_debited(tx: Tx, transfer_ids: Sequence[UUID]) -> set[UUID]:
     """Those of these transfers that a statement shows as debited."""
-    rows = await tx.fetch(FIND_DEBITED, [one.hex for one in transfer_ids])
+    rows = await tx.fetch(FIND_DEBITED, [transfer_id.hex for transfer_id in transfer_ids])
     return {UUID(hex=row["end_to_end_id"]) for row in rows}
 
 
 async def lock_active_merchants(tx: Tx, merchant_ids: set[MerchantId]) -> set[MerchantId]:
     """The merchants among these that are not suspended, locked against suspension."""
     return {MerchantId(row["id"]) for row in await tx.fetch(LOCK_ACTIVE_MERCHANTS, list(merchant_ids))}
+
+
+def review_members(row: Row, catalogue: Catalogue, *amounts: str) -> dict[str, Any]:
+    """The members of a row of a review queue, with these amounts as text."""
+    members = dict(row)
+    texts = {name: catalogue.format_amount(members.pop(f"{name}_minor"), row["currency"]) for name in amounts}
+    return members | texts | {"created_at": stamp(row["created_at"])}

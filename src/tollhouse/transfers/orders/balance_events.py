@@ -33,12 +33,7 @@ class Cause(Struct, frozen=True):
 
 
 async def notify_balance(
-    work: Work,
-    env: MerchantEnv,
-    currency: str,
-    posted: LedgerTransaction,
-    cause: Cause,
-    destination_url: str | None,
+    work: Work, env: MerchantEnv, currency: str, posted: LedgerTransaction, cause: Cause, destination_url: str | None
 ) -> None:
     """Record `balance.updated` for the entries of one currency, if there are any.
 

@@ -119,7 +119,7 @@ async def list_withdrawals(
 ) -> WithdrawalList:
     """List withdrawals. Newest first."""
     found, more, cursor = page.cut(await store.list_withdrawals(db, caller.env, query, page.window))
-    return WithdrawalList([withdrawal_view(one, catalogue) for one in found], more, cursor)
+    return WithdrawalList([withdrawal_view(withdrawal, catalogue) for withdrawal in found], more, cursor)
 
 
 @OPERATIONS.add("GET", "/withdrawals/{withdrawal_id}", guard=scope("withdrawals:read"), errors=(NotFound,))
@@ -152,8 +152,8 @@ class WithdrawalBatchList(Struct, frozen=True):
 async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> WithdrawalBatchList:
     """List withdrawal batches. Newest first."""
     found, more, cursor = page.cut(await store.list_batches(db, caller.env, page.window))
-    items = await store.list_items(db, caller.env, *(one.id for one in found))
-    return WithdrawalBatchList([batch_view(one, items[one.id], catalogue) for one in found], more, cursor)
+    items = await store.list_items(db, caller.env, *(batch.id for batch in found))
+    return WithdrawalBatchList([batch_view(batch, items[batch.id], catalogue) for batch in found], more, cursor)
 
 
 @BATCHES.add(
@@ -194,7 +194,7 @@ async def list_recipients(
 ) -> SavedRecipientList:
     """List withdrawal recipients. Newest first."""
     found, more, cursor = page.cut(await recipients_store.list_recipients(db, caller.env, query, page.window))
-    return SavedRecipientList([SavedRecipientView.of(one, catalogue) for one in found], more, cursor)
+    return SavedRecipientList([SavedRecipientView.of(recipient, catalogue) for recipient in found], more, cursor)
 
 
 @RECIPIENTS.add(

@@ -42,8 +42,8 @@ class NewBatch(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
         """Every error that needs no lookup."""
         yield from _own_errors(self)
         for row, item in enumerate(self.items[: limits.BATCH_ITEMS_MAX]):
-            for one in field_errors_of(item, context.caller.env, context.settings, context.catalogue):
-                yield FieldError(f"items.{row}.{one.field}", one.code, one.message)
+            for field_error in field_errors_of(item, context.caller.env, context.settings, context.catalogue):
+                yield FieldError(f"items.{row}.{field_error.field}", field_error.code, field_error.message)
 
 
 class BatchRow(Struct, frozen=True):
@@ -87,11 +87,7 @@ async def create_batch(work: Work, env: MerchantEnv, new: NewBatch, batch_id: UU
     """
     rows = await check(work, env, new)
     batch = WithdrawalBatch(
-        id=batch_id or new_id(),
-        description=new.description,
-        item_count=len(rows),
-        env=env,
-        created_at=work.now,
+        id=batch_id or new_id(), description=new.description, item_count=len(rows), env=env, created_at=work.now
     )
     if not await store.insert_batch(work.tx, batch):
         raise BatchExists
@@ -139,6 +135,9 @@ async def _external_id_errors(work: Work, env: MerchantEnv, items: Sequence[NewW
 def _at_row(row: int, error: ApiError) -> list[FieldError]:
     """The errors of an item. One that names no member is at the amount or at the recipient."""
     if error.field_errors:
-        return [FieldError(f"items.{row}.{one.field}", one.code, one.message) for one in error.field_errors]
+        return [
+            FieldError(f"items.{row}.{field_error.field}", field_error.code, field_error.message)
+            for field_error in error.field_errors
+        ]
     member = "recipient_id" if isinstance(error, NotFound) else "amount" if isinstance(error, OF_THE_AMOUNT) else "receiver"
     return [FieldError(f"items.{row}.{member}", error.code, error.message)]

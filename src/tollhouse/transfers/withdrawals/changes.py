@@ -71,11 +71,7 @@ async def lock_in_status(tx: Tx, env: MerchantEnv, withdrawal_id: UUID, *statuse
 
 
 async def end_unsent(
-    work: Work,
-    current: Withdrawal,
-    *,
-    status: Literal["failed", "canceled"],
-    failure_code: FailureCode | None = None,
+    work: Work, current: Withdrawal, *, status: Literal["failed", "canceled"], failure_code: FailureCode | None = None
 ) -> Withdrawal:
     """End a withdrawal that was never sent: release its hold, and give its amount back to the daily limit."""
     ended = await store.update(work.tx, current, work.now, status=status, failure_code=failure_code, next_look_at=None)
@@ -93,12 +89,7 @@ async def lock(tx: Tx, withdrawal_id: UUID) -> Withdrawal:
 
 
 async def approve(
-    tx: Tx,
-    current: Withdrawal,
-    reviewer: Reviewer,
-    note: str | None,
-    now: datetime,
-    policy: ApprovalPolicy = TWO_OPERATORS,
+    tx: Tx, current: Withdrawal, reviewer: Reviewer, note: str | None, now: datetime, policy: ApprovalPolicy = TWO_OPERATORS
 ) -> Withdrawal:
     """Record one operator's approval of a locked withdrawal. Raises `InvalidState` and the errors of `gate.approve`."""
     if current.status != "pending_review":

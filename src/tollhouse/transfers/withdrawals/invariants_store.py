@@ -28,7 +28,7 @@ I8_DAYS = """
     GROUP BY merchant_id, mode, method_id, day HAVING sum(counted) <> sum(asked)
 """
 I14_STATES = """
-    SELECT format('withdrawal %s is %s and %s was told %s times', w.id, w.status, want.type, count(e.source_id)) AS line
+    SELECT format('withdrawal %s is %s and has %s events of type %s', w.id, w.status, count(e.source_id), want.type) AS line
     FROM withdrawals w
     JOIN LATERAL (VALUES ('withdrawal.processing', w.processing_at IS NOT NULL),
                          ('withdrawal.completed', w.completed_at IS NOT NULL),

@@ -29,7 +29,7 @@ async def advance_withdrawals(services: Services) -> None:
     """Submit and poll the withdrawals that are due, concurrently. No transaction waits for a rail."""
     now = clock.now()
     due = await store.lease_due(services.db, now, LEASE, BATCH_SIZE)
-    await asyncio.gather(*(advance_one(services, one, now) for one in due))
+    await asyncio.gather(*(advance_one(services, withdrawal, now) for withdrawal in due))
 
 
 async def run_schedules(services: Services) -> None:

@@ -167,13 +167,7 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     def order(self) -> PayoutOrder:
         """The order for the rail. Its id is the withdrawal's, so that a repeated hand-over is sent once."""
         return PayoutOrder(
-            self.id,
-            self.method_id,
-            self.currency,
-            self.receive_minor,
-            self.receiver,
-            self.provider_fields,
-            self.created_at,
+            self.id, self.method_id, self.currency, self.receive_minor, self.receiver, self.provider_fields, self.created_at
         )
 
 
@@ -327,19 +321,19 @@ class ScheduleRun(Struct, frozen=True, kw_only=True):
 def next_run(frequency: Frequency, day: int | None, after: datetime, zone: tzinfo) -> datetime:
     """The first time after this one at which a recurring schedule runs, in UTC."""
     first = after.astimezone(zone).date()
-    for one in (first + timedelta(days=ahead) for ahead in range(DAYS_SEARCHED)):
-        at = datetime.combine(one, RUN_TIME, zone).astimezone(UTC)
-        if at > after and _is_due(frequency, day, one):
+    for date_ in (first + timedelta(days=ahead) for ahead in range(DAYS_SEARCHED)):
+        at = datetime.combine(date_, RUN_TIME, zone).astimezone(UTC)
+        if at > after and _is_due(frequency, day, date_):
             return at
     raise AssertionError("every frequency has a day within two months")
 
 
-def _is_due(frequency: Frequency, day: int | None, one: date) -> bool:
+def _is_due(frequency: Frequency, day: int | None, date_: date) -> bool:
     match frequency:
         case "weekly":
-            return one.isoweekday() == day
+            return date_.isoweekday() == day
         case "monthly":
-            return one.day == min(day or 1, monthrange(one.year, one.month)[1])
+            return date_.day == min(day or 1, monthrange(date_.year, date_.month)[1])
         case _:
             return True
 

@@ -1,7 +1,7 @@
 """Saved recipients: added and deleted by merchants, and the rule that withdrawals go only to them.
 
 A new recipient can be paid after the cooling time of the instance. There is no way to change one: it is deleted and added
-again. The rule ends after the same time, so that whoever can withdraw cannot also end it at once.
+again. The rule ends after the same time, so that a thief with the right to withdraw cannot end it first.
 """
 
 from collections.abc import Callable, Iterator

@@ -220,11 +220,7 @@ async def _advance(
     if schedule.next_run_at is None:
         raise AssertionError("an active schedule has a next time")
     result = ScheduleRun(
-        due_at=schedule.next_run_at,
-        outcome=outcome,
-        withdrawal_id=withdrawal_id,
-        failure_code=failure_code,
-        at=work.now,
+        due_at=schedule.next_run_at, outcome=outcome, withdrawal_id=withdrawal_id, failure_code=failure_code, at=work.now
     )
     await schedules_store.insert_run(work.tx, schedule, result)
     if is_last or schedule.frequency == "once":

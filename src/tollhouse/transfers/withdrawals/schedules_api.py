@@ -35,7 +35,7 @@ class WithdrawalScheduleList(Struct, frozen=True):
 async def list_schedules(caller: Caller, page: ListPageRequest, db: Pool, catalogue: Catalogue) -> WithdrawalScheduleList:
     """List withdrawal schedules. Newest first."""
     found, more, cursor = page.cut(await schedules_store.list_schedules(db, caller.env, page.window))
-    return WithdrawalScheduleList([WithdrawalScheduleView.of(one, catalogue) for one in found], more, cursor)
+    return WithdrawalScheduleList([WithdrawalScheduleView.of(schedule, catalogue) for schedule in found], more, cursor)
 
 
 @OPERATIONS.add(
@@ -64,7 +64,7 @@ async def read_schedule(caller: Caller, schedule_id: UUID, db: Pool, catalogue: 
     schedule = await schedules_store.get(db, caller.env, schedule_id)
     runs = await schedules_store.list_runs(db, caller.env, schedule.id, RUNS_SHOWN)
     return WithdrawalScheduleDetails.of(
-        schedule, catalogue, latest_runs=[ScheduleRunView.of(one, catalogue) for one in runs]
+        schedule, catalogue, latest_runs=[ScheduleRunView.of(run, catalogue) for run in runs]
     )
 
 
@@ -93,10 +93,7 @@ async def resume_schedule(caller: Caller, schedule_id: UUID, work: Work) -> With
 
 
 @OPERATIONS.add(
-    "DELETE",
-    "/withdrawal-schedules/{schedule_id}",
-    guard=scope("withdrawals:write"),
-    errors=(NotFound, InvalidState),
+    "DELETE", "/withdrawal-schedules/{schedule_id}", guard=scope("withdrawals:write"), errors=(NotFound, InvalidState)
 )
 async def end_schedule(caller: Caller, schedule_id: UUID, work: Work) -> WithdrawalScheduleView:
     """End a withdrawal schedule. Its withdrawals are kept."""

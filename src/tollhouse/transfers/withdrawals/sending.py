@@ -105,7 +105,7 @@ def _captures(completed: Withdrawal, paid_minor: int, out: Account) -> tuple[Hol
         HoldCapture("network_fee", completed.network_fee_minor - rail_fee_minor, expense("network_fee")),
         HoldCapture("withdrawal_fee", completed.system_fee_minor, income("withdrawal_fee")),
     )
-    return tuple(one for one in captures if one.amount_minor)
+    return tuple(capture for capture in captures if capture.amount_minor)
 
 
 def _overpaid_postings(completed: Withdrawal, paid_minor: int, out: Account) -> tuple[Posting, ...]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -11,10 +10,11 @@ from msgspec import Struct
 from tollhouse.http.lists import ListQuery, Window
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.typed_amounts import ANY_AMOUNT, AmountBounds
-from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import Mode
-from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.transfers.gate.store import review_members
 from tollhouse.transfers.orders.quotes import Quote
 from tollhouse.transfers.orders.store import env_of, fetch_one, fetch_page
 from tollhouse.transfers.withdrawals.model import (
@@ -210,15 +210,7 @@ async def list_queue(
 ) -> list[WithdrawalReviewRow]:
     """Withdrawals of all merchants with this status, oldest first."""
     rows = await db.fetch(QUEUE, status, limit, offset)
-    return [WithdrawalReviewRow(**_shown(row, catalogue)) for row in rows]
-
-
-def _shown(row: Row, catalogue: Catalogue) -> dict[str, Any]:
-    members = dict(row)
-    amounts = {
-        name: catalogue.format_amount(members.pop(f"{name}_minor"), row["currency"]) for name in ("amount", "receive")
-    }
-    return members | amounts | {"created_at": stamp(row["created_at"])}
+    return [WithdrawalReviewRow(**review_members(row, catalogue, "amount", "receive")) for row in rows]
 
 
 class BatchItem(Struct, frozen=True):

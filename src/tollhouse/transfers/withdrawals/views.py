@@ -287,17 +287,17 @@ def batch_view(batch: WithdrawalBatch, items: Sequence[BatchItem | Withdrawal], 
     return WithdrawalBatchView.of(
         batch,
         catalogue,
-        totals=[_total(currency, items, catalogue) for currency in sorted({one.currency for one in items})],
-        statuses=dict(sorted(Counter(one.status for one in items).items())),
-        withdrawal_ids=[one.id for one in items],
+        totals=[_total(currency, items, catalogue) for currency in sorted({item.currency for item in items})],
+        statuses=dict(sorted(Counter(item.status for item in items).items())),
+        withdrawal_ids=[item.id for item in items],
     )
 
 
 def _total(currency: str, items: Sequence[BatchItem | Withdrawal], catalogue: Catalogue) -> BatchTotal:
-    found = [one for one in items if one.currency == currency]
-    amount_minor = sum(one.amount_minor for one in found)
-    debit_minor = sum(one.debit_minor for one in found)
-    receive_minor = sum(one.receive_minor for one in found)
+    found = [item for item in items if item.currency == currency]
+    amount_minor = sum(item.amount_minor for item in found)
+    debit_minor = sum(item.debit_minor for item in found)
+    receive_minor = sum(item.receive_minor for item in found)
     return BatchTotal(
         currency=currency,
         amount=catalogue.format_amount(amount_minor, currency),

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -82,7 +83,7 @@ IS_DUE = """
     WHERE merchant_id = $1 AND mode = $2 AND id = $3
 """
 HISTORY = """
-    SELECT a.attempt, a.status, a.error, a.started_at, a.http_status, a.duration_ms, a.trigger
+    SELECT a.attempt, a.status, a.error, a.started_at AS timestamp, a.http_status, a.duration_ms, a.trigger
     FROM webhook_attempts a JOIN webhook_events e ON e.id = a.event_id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3 ORDER BY a.attempt
 """
@@ -172,10 +173,7 @@ async def is_attempt_due(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> boo
 async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list[DeliveryAttempt]:
     """The finished attempts in order."""
     rows = await db.fetch(HISTORY, env.merchant_id, env.mode, event_id)
-    return [
-        DeliveryAttempt(attempt, status, error, stamp(started_at), http_status, duration_ms, trigger)
-        for attempt, status, error, started_at, http_status, duration_ms, trigger in rows
-    ]
+    return [DeliveryAttempt(**dict[str, Any](row, timestamp=stamp(row["timestamp"]))) for row in rows]
 
 
 async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit: int) -> list[AttemptExchange]:

@@ -10,17 +10,7 @@ from cyclopts import App, Parameter
 
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services
-from tollhouse.instance.cli.actions import (
-    ACTING,
-    Acting,
-    By,
-    WithReason,
-    act,
-    print_rows,
-    read_limited,
-    run,
-    run_as,
-)
+from tollhouse.instance.cli.actions import ACTING, Acting, By, WithReason, act, print_rows, read_limited, run, run_as
 from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
@@ -153,10 +143,7 @@ def list_payouts(*, status: Status = None, as_json: Json = False) -> None:
 
 
 @payouts.command
-def export(
-    *payout_ids: Annotated[UUID, Parameter(help="Export only these payouts.", negative=())],
-    by: By = None,
-) -> None:
+def export(*payout_ids: Annotated[UUID, Parameter(help="Export only these payouts.", negative=())], by: By = None) -> None:
     """Write prepared payouts as a pain.001 file for the bank to standard output."""
 
     async def action(services: Services, context: OperatorContext) -> Batch:

@@ -100,9 +100,7 @@ def reject_changes(project_id: ProjectArgument, /, *, options: WithReason) -> No
 def list_applications(*, status: Status = None, search: Search = "", as_json: Json = False) -> None:
     """List applications of all merchants, newest first."""
     print_rows(
-        "applications",
-        lambda services: store.applications(services.db, status=status or "", search=search),
-        as_json=as_json,
+        "applications", lambda services: store.applications(services.db, status=status or "", search=search), as_json=as_json
     )
 
 

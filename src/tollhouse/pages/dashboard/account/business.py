@@ -12,8 +12,7 @@ from starlette.responses import Response
 from tollhouse.accounts.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.merchants import actions
-from tollhouse.accounts.merchants import store as business_store
+from tollhouse.accounts.merchants import actions, store
 from tollhouse.accounts.merchants.model import Business
 from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, flash_message, form_errors_of
 from tollhouse.http.languages import country_names
@@ -46,7 +45,7 @@ CHANGED = "These settings were changed in the meantime. Your input is below. Sav
 @OPERATIONS.add("GET", "/settings/business", guard=signed_in_page)
 async def business(request: Request, caller: Person) -> Response:
     """The form with the current settings."""
-    current = await business_store.get_business(request.services.db, caller.merchant_id)
+    current = await store.get_business(request.services.db, caller.merchant_id)
     return _page(request, caller, current, current, notice=NOTICES.get(flash_message(request.query), ""))
 
 
