@@ -133,7 +133,7 @@ class JsonRpcNode:
         return results
 
     async def outcomes(self, kind: type[T], calls: Sequence[RpcCall]) -> list[T | NodeCallError | None]:
-        """As `batch`, with the error of a call that the node refuses in its place."""
+        """The results of calls in order; null as None, and the error of a call that the node refuses in its place."""
         results: list[T | NodeCallError | None] = []
         for start in range(0, len(calls), BATCH_CALLS_MAX):
             results.extend(await self._batch(kind, calls[start : start + BATCH_CALLS_MAX]))
@@ -146,7 +146,7 @@ class JsonRpcNode:
             _result(_decoded(raw, RpcResponse), kind)
             raise NodeResponseError("the response to a batch is not a list")
         found = _decoded(raw, list[RpcResponse])
-        by_id = {one.id: one for one in found}
+        by_id = {response.id: response for response in found}
         if len(found) != len(requests) or by_id.keys() != {request["id"] for request in requests}:
             raise NodeResponseError("the responses are not those of the batch")
         return [_outcome(by_id[request["id"]], kind) for request in requests]

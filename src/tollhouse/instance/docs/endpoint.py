@@ -120,9 +120,12 @@ def _paragraphs(*texts: str) -> tuple[Markup, ...]:
     return tuple(inline(one) for text in texts for one in text.split("\n\n") if one)
 
 
-def _parameter(one: Json, shapes: SchemaTables) -> SchemaMember:
+def _parameter(parameter: Json, shapes: SchemaTables) -> SchemaMember:
     return shapes.member(
-        one["name"], one["schema"], is_required=one.get("required", False), about=one.get("description", "")
+        parameter["name"],
+        parameter["schema"],
+        is_required=parameter.get("required", False),
+        about=parameter.get("description", ""),
     )
 
 

@@ -70,12 +70,15 @@ async def _iterate(db: Pool, start: datetime, end: datetime) -> AsyncIterator[li
         start = until
 
 
-def _cells(one: JournalPosting, catalogue: Catalogue) -> Iterator[str]:
-    yield from (stamp(one.created_at), str(one.transaction_id), str(one.line), one.type, one.currency)
-    yield catalogue.format_amount(one.amount_minor, one.currency)
-    for code, merchant_id in ((one.debit_code, one.debit_merchant_id), (one.credit_code, one.credit_merchant_id)):
+def _cells(posting: JournalPosting, catalogue: Catalogue) -> Iterator[str]:
+    yield from (stamp(posting.created_at), str(posting.transaction_id), str(posting.line), posting.type, posting.currency)
+    yield catalogue.format_amount(posting.amount_minor, posting.currency)
+    for code, merchant_id in (
+        (posting.debit_code, posting.debit_merchant_id),
+        (posting.credit_code, posting.credit_merchant_id),
+    ):
         yield from (code, "" if merchant_id is None else str(merchant_id))
-    yield from (one.source_type, str(one.source_id))
+    yield from (posting.source_type, str(posting.source_id))
 
 
 async def trial_balances(db: Pool, day: date | None) -> list[TrialBalance]:
@@ -100,10 +103,10 @@ def trial_balances_as_csv(found: Iterable[TrialBalance], until: date, catalogue:
     )
 
 
-def _account_cells(one: AccountTotal, until: date, catalogue: Catalogue) -> Iterator[str]:
-    yield from (until.isoformat(), one.currency, one.code, str(account_name(one.code)))
-    for minor in (one.debit_minor, one.credit_minor, one.balance_minor):
-        yield catalogue.format_amount(minor, one.currency)
+def _account_cells(total: AccountTotal, until: date, catalogue: Catalogue) -> Iterator[str]:
+    yield from (until.isoformat(), total.currency, total.code, str(account_name(total.code)))
+    for minor in (total.debit_minor, total.credit_minor, total.balance_minor):
+        yield catalogue.format_amount(minor, total.currency)
 
 
 async def add_daily_totals(services: Services) -> None:
@@ -180,19 +183,19 @@ def _header(batch: PostingBatch, numbers: Mapping[str, str]) -> Sequence[str]:
     )
 
 
-def _bookings(one: DailyTotal, numbers: Mapping[str, str]) -> Iterator[Sequence[str]]:
-    debit, credit = account_number(one.debit_code, numbers), account_number(one.credit_code, numbers)
+def _bookings(total: DailyTotal, numbers: Mapping[str, str]) -> Iterator[Sequence[str]]:
+    debit, credit = account_number(total.debit_code, numbers), account_number(total.credit_code, numbers)
     if debit is None or credit is None:
         raise AssertionError("every account has a number")
-    remaining_minor = 0 if debit == credit else one.amount_minor
+    remaining_minor = 0 if debit == credit else total.amount_minor
     while remaining_minor:
         amount_minor = min(remaining_minor, AMOUNT_MAX)
         remaining_minor -= amount_minor
         row = [""] * len(COLUMNS)
         row[0], row[1], row[2] = format_minor(amount_minor, DECIMALS).replace(".", ","), _text("S"), _text(CURRENCY)
         row[FIRST_ACCOUNT], row[OFFSET_ACCOUNT] = debit, credit
-        row[VOUCHER_DATE], row[VOUCHER] = f"{one.day:%d%m}", _text(f"TH{one.day:%Y%m%d}")
-        row[TEXT] = _text(f"{one.type} ({one.postings})")
+        row[VOUCHER_DATE], row[VOUCHER] = f"{total.day:%d%m}", _text(f"TH{total.day:%Y%m%d}")
+        row[TEXT] = _text(f"{total.type} ({total.postings})")
         yield row
 
 

@@ -132,9 +132,9 @@ async def new_rows(tx: Tx, since: str | None) -> AsyncIterator[list[CoveredRow]]
 
 async def insert(tx: Tx, signed: SignedBlock, rows: tuple[Sequence[UUID], Sequence[UUID]], snapshot: Snapshot) -> None:
     """Add a block of these ledger transactions and operator actions."""
-    one = signed.block
+    block = signed.block
     place = (snapshot.cluster, snapshot.visible, snapshot.has_foreign_rows)
-    await tx.execute(INSERT, one.number, *rows, one.hash, signed.public_key, signed.signature, *place, one.created_at)
+    await tx.execute(INSERT, block.number, *rows, block.hash, signed.public_key, signed.signature, *place, block.created_at)
 
 
 async def hash_of(

@@ -208,16 +208,16 @@ async def read_project(caller: Caller, project_id: UUID, db: Pool, services: Ser
     return _project(project, caller.env, await payment_settings.of(db, caller.env), services.rails, services.catalogue)
 
 
-def _currency(one: Currency, env: MerchantEnv) -> CurrencyView:
+def _currency(currency: Currency, env: MerchantEnv) -> CurrencyView:
     return CurrencyView(
-        code=one.code,
-        name=one.name,
-        type=one.type,
-        decimals=one.decimals,
-        symbol=one.symbol,
-        operations=one.operations,
-        balance_payment_supported=one.balance_payment_supported,
-        chains=one.chains,
+        code=currency.code,
+        name=currency.name,
+        type=currency.type,
+        decimals=currency.decimals,
+        symbol=currency.symbol,
+        operations=currency.operations,
+        balance_payment_supported=currency.balance_payment_supported,
+        chains=currency.chains,
         mode=env.mode,
         livemode=env.livemode,
     )

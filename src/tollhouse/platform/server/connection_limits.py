@@ -139,9 +139,9 @@ class ConnectionLimits:
             self._sweep_soon()
 
 
-def _network_of(one: IPv4Address | IPv6Address) -> str:
+def _network_of(address: IPv4Address | IPv6Address) -> str:
     """The IPv4 address, or the /64 network of an IPv6 address."""
-    return str(one) if isinstance(one, IPv4Address) else one.packed[:IPV6_NETWORK_BYTES].hex()
+    return str(address) if isinstance(address, IPv4Address) else address.packed[:IPV6_NETWORK_BYTES].hex()
 
 
 def _files_max() -> int:

@@ -37,7 +37,7 @@ class RailBooks:
         """Call it in a snapshot. The totals are those of live mode."""
         code = rail_account(rail).code
         totals = await totals_store.list_totals(tx, None)
-        balances_minor = {one.currency: one.balance_minor for one in totals if one.code == code}
+        balances_minor = {total.currency: total.balance_minor for total in totals if total.code == code}
         return cls(balances_minor, await store.count_floats(tx, rail, mode))
 
 
@@ -60,20 +60,20 @@ def compare(
 ) -> list[RailBalance]:
     """Each currency of a rail beside the ledger."""
     compared: list[RailBalance] = []
-    for one in outside.currencies:
-        minor = 10 ** (one.decimals - catalogue.currencies[one.currency].decimals)
+    for currency in outside.currencies:
+        minor = 10 ** (currency.decimals - catalogue.currencies[currency.currency].decimals)
         compared.append(
             RailBalance(
                 rail=rail,
                 mode=mode,
-                currency=one.currency,
+                currency=currency.currency,
                 measured_at=now,
                 as_of=outside.as_of,
-                decimals=one.decimals,
-                places=one.places,
-                ledger_units=minor * books.balances_minor.get(one.currency, 0),
-                in_flight=one.in_flight,
-                tolerance_units=(minor - 1) * books.floats.get(one.currency, 0),
+                decimals=currency.decimals,
+                places=currency.places,
+                ledger_units=minor * books.balances_minor.get(currency.currency, 0),
+                in_flight=currency.in_flight,
+                tolerance_units=(minor - 1) * books.floats.get(currency.currency, 0),
             )
         )
     return compared
@@ -101,9 +101,11 @@ async def measure(services: Services, rail: Provider, now: datetime) -> None:
         log.warning("rail_not_measured", part=rail.name, reason=failure)
     else:
         await services.db.transact(lambda tx: store.insert(tx, balances))
-        for one in balances:
-            if one.differs:
-                log.error("rail_differs", part=rail.name, detail=f"{one.format(one.difference_units)} {one.currency}")
+        for balance in balances:
+            if balance.differs:
+                log.error(
+                    "rail_differs", part=rail.name, detail=f"{balance.format(balance.difference_units)} {balance.currency}"
+                )
     took = timedelta(seconds=time.monotonic() - began_s)
     pause = max(INTERVAL if failure is None else RETRY_AFTER, SHARE * took)
     await store.measure_next(services.db, rail.name, rail.mode, now + pause, failure)

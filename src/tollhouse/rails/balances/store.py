@@ -15,7 +15,7 @@ HISTORY_KEPT = timedelta(days=30)
 AFTER_FLOAT = timedelta(minutes=1)
 """When a rail is measured after the operator has booked money, if not earlier."""
 
-# Whoever moves the time of the next measurement makes this one.
+# The worker that moves the time of the next measurement makes this one.
 CLAIM = """
     INSERT INTO rail_measurements AS m (rail, mode, next_at) VALUES ($1, $2, $3::timestamptz + $4::interval)
     ON CONFLICT (rail, mode) DO UPDATE SET next_at = excluded.next_at WHERE m.next_at <= $3
@@ -82,16 +82,22 @@ async def measure_next(db: Pool | Tx, rail: str, mode: Mode, at: datetime, failu
 
 async def insert(tx: Tx, balances: Sequence[RailBalance]) -> None:
     """Insert the balances of one measurement, and delete those that are too old."""
-    for one in balances:
-        facts = BalanceFacts(one.as_of, _texts(one.places), _texts(one.in_flight))
-        amounts = (one.outside_units, one.ledger_units, one.in_flight_units, one.difference_units, one.tolerance_units)
+    for balance in balances:
+        facts = BalanceFacts(balance.as_of, _texts(balance.places), _texts(balance.in_flight))
+        amounts = (
+            balance.outside_units,
+            balance.ledger_units,
+            balance.in_flight_units,
+            balance.difference_units,
+            balance.tolerance_units,
+        )
         await tx.execute(
             INSERT,
-            *(one.rail, one.mode, one.currency, one.measured_at, one.decimals),
+            *(balance.rail, balance.mode, balance.currency, balance.measured_at, balance.decimals),
             *(Decimal(amount) for amount in amounts),
             msgspec.json.encode(facts).decode(),
         )
-        await tx.execute(DELETE_OLD, one.rail, one.mode, one.measured_at - HISTORY_KEPT)
+        await tx.execute(DELETE_OLD, balance.rail, balance.mode, balance.measured_at - HISTORY_KEPT)
 
 
 async def list_latest(db: Pool) -> list[RailStatus]:

@@ -169,8 +169,8 @@ def _in_order(statements: Sequence[Statement], accounts: Mapping[AccountKey, Boo
         key = key_of(statement)
         account = None if key is None else accounts.get(key)
         (earlier if account is not None and day < account.first_on else later).append((day, statement))
-    later.sort(key=lambda one: one[0])
-    earlier.sort(key=lambda one: one[0], reverse=True)
+    later.sort(key=lambda match: match[0])
+    earlier.sort(key=lambda match: match[0], reverse=True)
     return [statement for _, statement in (*later, *earlier)]
 
 
@@ -206,7 +206,7 @@ def _missing_before(account: BookedAccount, statement: Statement, day: date, cat
 
 async def post_entries(work: Work, new: Sequence[NewEntry], iban: str) -> None:
     """Post new entries of an account: their matched transfers clear what is in transit, the others wait."""
-    await post_platform(work, [_journal_entry(one, bank_account(iban)) for one in new])
+    await post_platform(work, [_journal_entry(entry, bank_account(iban)) for entry in new])
 
 
 async def post_opening(work: Work, iban: str, currency: str, amount_minor: int, statement_id: UUID) -> None:
@@ -246,7 +246,7 @@ def _decision(outcome: Outcome, provider: str | None) -> tuple[BankPosting, Acco
 def _journal_entry(new: NewEntry, account: Account) -> JournalEntry:
     entry = new.entry
     matched_minor = sum(
-        part.amount_minor for part, one in zip(entry.parts, new.placed, strict=True) if one.outcome != "unmatched"
+        part.amount_minor for part, placed in zip(entry.parts, new.placed, strict=True) if placed.outcome != "unmatched"
     )
     postings = tuple(
         _posting("bank_entry", entry.side, entry.currency, amount_minor, account, other)
@@ -257,6 +257,6 @@ def _journal_entry(new: NewEntry, account: Account) -> JournalEntry:
 
 
 def _posting(kind: BankPosting, side: Side, currency: str, amount_minor: int, ours: Account, other: Account) -> Posting:
-    """A credit of the bank is debited to our account, as the bank's books are the mirror of ours."""
+    """A credit of the bank is debited to our account, since the bank's books are the mirror image."""
     debit, credit = (ours, other) if side == "credit" else (other, ours)
     return Posting(kind, currency, amount_minor, debit, credit)

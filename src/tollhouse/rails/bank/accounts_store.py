@@ -75,7 +75,7 @@ async def insert(tx: Tx, new: BookedAccount) -> bool:
 async def list_all(tx: Tx) -> dict[AccountKey, BookedAccount]:
     """All accounts, locked in share mode: until the transaction ends, no statement is taken up or completed."""
     found = await ACCOUNT.find_all(tx, LIST)
-    return {(one.iban, one.currency): one for one in found}
+    return {(account.iban, account.currency): account for account in found}
 
 
 async def lock(tx: Tx, key: AccountKey) -> BookedAccount | None:
@@ -95,11 +95,11 @@ async def known_identities(tx: Tx, identities: Sequence[bytes]) -> set[bytes]:
 
 async def known_entries(tx: Tx, entries: Sequence[EntryHead]) -> set[bytes]:
     """The identities of those of these entries that were imported, reversals also by an earlier version."""
-    known = await known_identities(tx, [one.identity for one in entries])
-    former = [one.former_identity for one in entries if one.former_identity is not None]
+    known = await known_identities(tx, [entry.identity for entry in entries])
+    former = [entry.former_identity for entry in entries if entry.former_identity is not None]
     if former:
         stored = {row["identity"] for row in await tx.fetch(KNOWN_REVERSALS, former)}
-        known |= {one.identity for one in entries if one.former_identity in stored}
+        known |= {entry.identity for entry in entries if entry.former_identity in stored}
     return known
 
 
@@ -206,13 +206,13 @@ class Reconciliation(Struct, frozen=True):
     @property
     def bank_minor(self) -> int:
         """The balance of the bank accounts in the ledger."""
-        return sum(one.ledger_minor for one in self.accounts)
+        return sum(account.ledger_minor for account in self.accounts)
 
     @property
     def is_wrong(self) -> bool:
         """Whether anything differs."""
-        return any(one.is_wrong for one in (*self.accounts, *self.parts)) or self.merchants_minor != self.bank_minor + sum(
-            one.amount_minor for one in self.parts
+        return any(part.is_wrong for part in (*self.accounts, *self.parts)) or self.merchants_minor != self.bank_minor + sum(
+            part.amount_minor for part in self.parts
         )
 
 

@@ -188,12 +188,7 @@ async def _observation(work: Work, waiting: Waiting, reference: str, context: Op
         raise OperatorRefusedError(Text("No payment has the reference %(name)s.", name=name))
     await rules.ensure_independent(work.tx, owner, context.reviewer)
     return observe_transfer(
-        name,
-        waiting,
-        identity=waiting.identity,
-        nth=waiting.nth,
-        currency=waiting.currency,
-        booked_on=waiting.booked_on,
+        name, waiting, identity=waiting.identity, nth=waiting.nth, currency=waiting.currency, booked_on=waiting.booked_on
     )
 
 
@@ -214,12 +209,7 @@ async def _lock_unmatched(tx: Tx, part_id: UUID) -> Waiting:
 
 
 async def _decide(
-    work: Work,
-    part_id: UUID,
-    waiting: Waiting,
-    placed: Placed,
-    context: OperatorContext,
-    env: MerchantEnv | None = None,
+    work: Work, part_id: UUID, waiting: Waiting, placed: Placed, context: OperatorContext, env: MerchantEnv | None = None
 ) -> Decided:
     """Record the outcome, post it, and keep the action in the history: of the payout, if it is about one."""
     step = await store.decide(work.tx, part_id, placed, context, context.at)
@@ -250,14 +240,16 @@ async def suggest(db: Pool, transfer: ShownTransfer | FoundTransfer, catalogue: 
     )
     suggestions = [
         Suggestion(
-            payment=one,
-            amount=catalogue.format_amount(one.amount_minor, one.currency),
-            created_at=stamp(one.created_at),
-            reasons=sorted(_reasons(one, transfer, amount_minor), key=lambda reason: -WEIGHTS[reason]),
+            payment=payment,
+            amount=catalogue.format_amount(payment.amount_minor, payment.currency),
+            created_at=stamp(payment.created_at),
+            reasons=sorted(_reasons(payment, transfer, amount_minor), key=lambda reason: -WEIGHTS[reason]),
         )
-        for one in found
+        for payment in found
     ]
-    suggestions.sort(key=lambda one: (sum(WEIGHTS[reason] for reason in one.reasons), one.created_at), reverse=True)
+    suggestions.sort(
+        key=lambda suggestion: (sum(WEIGHTS[reason] for reason in suggestion.reasons), suggestion.created_at), reverse=True
+    )
     return suggestions[:SUGGESTIONS_MAX]
 
 
@@ -273,7 +265,7 @@ def near_references(text: str) -> set[str]:
 
 
 def _near(digits: str) -> set[str]:
-    return {found for one in _variants(digits) for found in creditor_references(f"RF{one}")}
+    return {found for variant in _variants(digits) for found in creditor_references(f"RF{variant}")}
 
 
 def _variants(digits: str) -> Iterator[str]:
@@ -288,13 +280,15 @@ def _variants(digits: str) -> Iterator[str]:
         yield from (digits[:at] + digits[at + 1 :] for at in range(SIZE + 1))
 
 
-def _reasons(one: Candidate, transfer: ShownTransfer | FoundTransfer, amount_minor: int) -> Iterator[str]:
-    if one.is_near:
+def _reasons(payment: Candidate, transfer: ShownTransfer | FoundTransfer, amount_minor: int) -> Iterator[str]:
+    if payment.is_near:
         yield NEAR
-    if one.has_payer_before:
+    if payment.has_payer_before:
         yield PAYER
-    if (one.currency, one.amount_minor) == (transfer.currency, amount_minor):
+    if (payment.currency, payment.amount_minor) == (transfer.currency, amount_minor):
         yield AMOUNT
-    names = (name.casefold() for name in (one.external_id, one.display_name) if name and len(name) >= MENTION_CHARS_MIN)
+    names = (
+        name.casefold() for name in (payment.external_id, payment.display_name) if name and len(name) >= MENTION_CHARS_MIN
+    )
     if any(name in transfer.words.casefold() for name in names):
         yield MENTIONED

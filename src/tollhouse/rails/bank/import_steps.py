@@ -44,8 +44,7 @@ ENTRIES_MAX, MATCHES_MAX = 200, 10
 NO_PAYOUT = "The bank debited a transfer that has neither the ID of a payout nor a payment reference."
 DOUBTFUL = (
     Placed(
-        "unmatched",
-        reason="Another entry of this day has the same bank reference. Ask the bank whether both are right.",
+        "unmatched", reason="Another entry of this day has the same bank reference. Ask the bank whether both are right."
     ),
 )
 UNCONFIRMED = (
@@ -102,7 +101,7 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None) ->
         statements = reader.close()
     except UnreadableStatementError as error:
         raise OperatorRefusedError(error.message) from None
-    if foreign := next((one.iban for one in statements if one.iban != account.iban), None):
+    if foreign := next((read.iban for read in statements if read.iban != account.iban), None):
         raise OperatorRefusedError(
             Text("The statement is for the account %(foreign)s, not for %(iban)s.", foreign=foreign, iban=account.iban)
         )
@@ -112,7 +111,9 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None) ->
     if reader.kind == "notification":
         await _announce(work, current, statements)
         return
-    await imports_store.delete_entries(work.tx, current.id, [(one.statement, _place_of(one)) for one in reader.dropped])
+    await imports_store.delete_entries(
+        work.tx, current.id, [(entry.statement, _place_of(entry)) for entry in reader.dropped]
+    )
     if current.confirmed_at is None and await _needs_confirmation(work.tx, statements):
         await _set_aside(work, current)
         return
@@ -120,7 +121,7 @@ async def _read(work: Work, current: FileImport, account: BankAccount | None) ->
     numbers = {id(statement): number for number, statement in enumerate(statements)}
     for position, statement in enumerate(ordered):
         await imports_store.insert_statement(work.tx, current.id, position, numbers[id(statement)], statement)
-    await imports_store.start(work.tx, current.id, sum(len(one.entries) for one in statements))
+    await imports_store.start(work.tx, current.id, sum(len(read.entries) for read in statements))
 
 
 async def _apply_report(work: Work, current: FileImport, report: StatusReport) -> None:
@@ -183,9 +184,9 @@ def _read_piece(reader: StatementReader, piece: bytes) -> tuple[list[int], list[
     """The entries that end in a piece: the numbers of their statements, their places, and what they say."""
     found: list[ReadEntry] = reader.feed(piece)
     return (
-        [one.statement for one in found],
-        [_place_of(one) for one in found],
-        [msgspec.msgpack.encode(one.entry) for one in found],
+        [entry.statement for entry in found],
+        [_place_of(entry) for entry in found],
+        [msgspec.msgpack.encode(entry.entry) for entry in found],
     )
 
 
@@ -194,8 +195,12 @@ async def _check(work: Work, statements: Sequence[Statement]) -> list[Statement]
     await gate.pause_if_copied(work.tx, work.now)
     await payouts.prepare_accepted(work.tx, work.now)  # a restored database may have missed that one left
     booked = await accounts_store.list_all(work.tx)
-    unfinished = {one.importing_id for one in booked.values() if one.importing_id is not None}
-    resumed = [one for one in statements if await store.find_statement(work.tx, one) in unfinished] if unfinished else []
+    unfinished = {earlier.importing_id for earlier in booked.values() if earlier.importing_id is not None}
+    resumed = (
+        [statement for statement in statements if await store.find_statement(work.tx, statement) in unfinished]
+        if unfinished
+        else []
+    )
     known = await _known(work.tx, statements)
     return accounts.ensure_follow(statements, booked, resumed, known, work.services.catalogue)
 
@@ -250,10 +255,7 @@ async def _begin(work: Work, statement: Statement, context: OperatorContext) -> 
         following = structs.replace(following, last_statement_id=statement_id)
     if not added.is_complete:
         following = structs.replace(
-            following,
-            balance_minor=added.before_minor,
-            importing_id=statement_id,
-            next_balance_minor=added.after_minor,
+            following, balance_minor=added.before_minor, importing_id=statement_id, next_balance_minor=added.after_minor
         )
     await accounts_store.update(work.tx, following)
     return Begun(statement_id, is_new, added.is_complete)
@@ -282,21 +284,21 @@ async def _import_entries(
         if entry.identity not in known:
             placed = DOUBTFUL * len(entry.parts) if entry.identity in doubtful else await _match(work, entry, queued, place)
             new.append(NewEntry(new_id(), entry, placed))
-            matches += any(one.outcome != "unmatched" for one in new[-1].placed)
+            matches += any(placed.outcome != "unmatched" for placed in new[-1].placed)
     await store.insert_entries(work.tx, new, statement_id)
     await accounts.post_entries(work, new, queued.iban)
     done = sum(place < next_entry for place, _ in found)
     is_last = done == len(found) < entries_max
     if is_last:
         await _complete(work, queued, statement_id)
-    unmatched = sum(placed.outcome == "unmatched" for one in new for placed in one.placed)
+    unmatched = sum(placed.outcome == "unmatched" for entry in new for placed in entry.placed)
     step = Step(
         statement=current.statement + is_last,
         statement_id=None if is_last else statement_id,
         next_entry=0 if is_last else next_entry,
         new_entries=len(new),
         known_entries=done - len(new),
-        matched=sum(len(one.placed) for one in new) - unmatched,
+        matched=sum(len(entry.placed) for entry in new) - unmatched,
         unmatched=unmatched,
     )
     await imports_store.advance(work.tx, current.id, step)

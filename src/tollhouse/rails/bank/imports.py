@@ -95,11 +95,7 @@ async def advance(account: BankAccount | None, services: Services, only: UUID | 
 
 
 async def finish(
-    import_id: UUID,
-    account: BankAccount | None,
-    services: Services,
-    *,
-    show: Callable[[FileImport], None] | None = None,
+    import_id: UUID, account: BankAccount | None, services: Services, *, show: Callable[[FileImport], None] | None = None
 ) -> FileImport:
     """Take part in the imports until this one has ended. `show` is called with its progress."""
     while True:

@@ -296,7 +296,7 @@ async def end(tx: Tx, import_id: UUID, status: ImportState, reason: Translatable
 async def delete_entries(tx: Tx, import_id: UUID, places: Sequence[tuple[int, int]]) -> None:
     """Delete entries that were read, by the numbers of their statements and their places there."""
     if places:
-        statements, within = [one[0] for one in places], [one[1] for one in places]
+        statements, within = [place[0] for place in places], [place[1] for place in places]
         await tx.execute(DELETE_SOME_ENTRIES, import_id, statements, within)
 
 

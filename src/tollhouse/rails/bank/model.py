@@ -18,15 +18,7 @@ from tollhouse.rails.batches.model import Order, OrderKind
 
 PayoutStatus = Literal["prepared", "exported", "confirmed", "returned", "refused"]
 Outcome = Literal[
-    "payment",
-    "payment_return",
-    "payout",
-    "payout_return",
-    "unmatched",
-    "dismissed",
-    "fee",
-    "written_off",
-    "provider_payout",
+    "payment", "payment_return", "payout", "payout_return", "unmatched", "dismissed", "fee", "written_off", "provider_payout"
 ]
 
 
@@ -86,7 +78,7 @@ class Imported(Struct, frozen=True):
 
     def plus(self, other: "Imported") -> "Imported":
         """Both results as one."""
-        return Imported(*(one + another for one, another in zip(astuple(self), astuple(other), strict=True)))
+        return Imported(*(count + another for count, another in zip(astuple(self), astuple(other), strict=True)))
 
     @property
     def words(self) -> Translatable:

@@ -42,21 +42,21 @@ async def resume(
     pauses = await pauses_store.lock_open(work.tx)
     if not pauses:
         raise OperatorRefusedError("Payouts are not paused.")
-    if seen is not None and seen != frozenset(one.id for one in pauses):
+    if seen is not None and seen != frozenset(held.id for held in pauses):
         raise OperatorRefusedError("The pauses have changed. Check them again.")
     if not is_complete and (missing := await list_missing(work.tx, account, pauses)):
         raise OperatorRefusedError(missing[0])
     # Nothing below this line may refuse.
-    await pauses_store.resume(work.tx, [one.id for one in pauses], context.at, context.operator, context.reason or "")
+    await pauses_store.resume(work.tx, [held.id for held in pauses], context.at, context.operator, context.reason or "")
     return await record_decision(work, context, "payouts_resumed", pauses[0].id, "payouts_resumed")
 
 
 async def list_missing(tx: Tx, account: BankAccount | None, pauses: Sequence[Pause]) -> list[Translatable]:
     """What is required before these pauses can end: statements since the backup, and decisions about their entries."""
     found: list[Translatable] = []
-    for one in pauses:
-        if one.data_until is not None:
-            found += await _list_missing_since(tx, account, one.data_until, one.paused_at)
+    for open_pause in pauses:
+        if open_pause.data_until is not None:
+            found += await _list_missing_since(tx, account, open_pause.data_until, open_pause.paused_at)
     return list(dict.fromkeys(found))
 
 

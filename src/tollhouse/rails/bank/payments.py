@@ -105,7 +105,7 @@ async def apply_report(work: Work, report: StatusReport, context: OperatorContex
     Raises `OperatorRefusedError` if the file is not ours, and for a payout of the operator's own merchant.
     """
     batch_id = id_in(report.about)
-    payouts = {} if batch_id is None else {one.id: one for one in await payouts_store.lock_batch(work.tx, batch_id)}
+    payouts = {} if batch_id is None else {payout.id: payout for payout in await payouts_store.lock_batch(work.tx, batch_id)}
     if batch_id is None or not payouts:
         raise OperatorRefusedError(Text("No batch has the ID %(name)s that the status report names.", name=report.about))
     reasons: dict[UUID, Reason] = {}
@@ -115,8 +115,8 @@ async def apply_report(work: Work, report: StatusReport, context: OperatorContex
             raise OperatorRefusedError(
                 Text("The batch has no payout %(name)s, which the status report rejects.", name=end_to_end_id)
             )
-        for one in payouts if payout_id is None else (payout_id,):
-            reasons.setdefault(one, reason)
+        for named_id in payouts if payout_id is None else (payout_id,):
+            reasons.setdefault(named_id, reason)
     ended = [
         (payout, reasons[payout.id])
         for payout in payouts.values()

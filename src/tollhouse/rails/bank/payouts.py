@@ -74,12 +74,7 @@ async def _with_payer(tx: Tx, payout: Payout, iban: str) -> Payout:
 
 
 async def listed(
-    tx: Tx,
-    status: PayoutStatus | None,
-    now: datetime,
-    catalogue: Catalogue,
-    limit: int | None = None,
-    offset: int = 0,
+    tx: Tx, status: PayoutStatus | None, now: datetime, catalogue: Catalogue, limit: int | None = None, offset: int = 0
 ) -> list[ListedPayout]:
     """Payouts with this status, newest first."""
     await prepare_accepted(tx, now)
@@ -89,7 +84,9 @@ async def listed(
 async def exportable(tx: Tx, context: OperatorContext, catalogue: Catalogue) -> Prepared:
     """The prepared payouts that this operator may export."""
     leaving = await exports.filter_exportable(tx, await payouts_store.list_prepared(tx), context.reviewer, context.at)
-    return Prepared(len(leaving), catalogue.format_amount(sum(one.amount_minor for one in leaving), CURRENCY), CURRENCY)
+    return Prepared(
+        len(leaving), catalogue.format_amount(sum(payout.amount_minor for payout in leaving), CURRENCY), CURRENCY
+    )
 
 
 async def export(
@@ -197,7 +194,7 @@ class BankPayouts(Struct, frozen=True):
         return None if approvals.complete else approved
 
     async def end(self, work: Work, *, payout_id: UUID, context: OperatorContext) -> None:
-        """Record the refusal."""
+        """Refuse the payout."""
         if not await payouts_store.refuse(work.tx, payout_id, context):
             raise AssertionError("a locked payout does not change")
 
@@ -249,9 +246,9 @@ async def match(work: Work, payout_ids: Sequence[UUID], amount: tuple[str, int])
     `amount` is the currency and the minor units of the transfer. Raises `OperatorRefusedError`, and an `ApiError` if a
     refund or withdrawal has ended otherwise.
     """
-    found = [await _lock(work.tx, one, "prepared") for one in sorted(set(payout_ids))]
+    found = [await _lock(work.tx, payout_id, "prepared") for payout_id in sorted(set(payout_ids))]
     currency, amount_minor = amount
-    if {one.currency for one in found} != {currency} or sum(one.amount_minor for one in found) != amount_minor:
+    if {payout.currency for payout in found} != {currency} or sum(payout.amount_minor for payout in found) != amount_minor:
         raise OperatorRefusedError("The payouts do not add up to the amount of the transfer.")
     for payout in found:
         await _confirm(work, payout, is_export_lost=True)
@@ -281,9 +278,7 @@ async def return_less(work: Work, payout: StoredPayout, amount_minor: int) -> Pl
     except ApiError as lost:
         raise OperatorRefusedError(as_text(lost.message)) from None
     return structs.replace(
-        placed,
-        fee_minor=payout.amount_minor - amount_minor,
-        fee_max_minor=return_fee_max(payout, work.services.catalogue),
+        placed, fee_minor=payout.amount_minor - amount_minor, fee_max_minor=return_fee_max(payout, work.services.catalogue)
     )
 
 
@@ -304,12 +299,12 @@ async def _confirm_batch(work: Work, entry: Entry, part: Part) -> Placed | None:
     batch_id = id_in(entry.batch_id)
     if batch_id is None or entry.side != "debit" or entry.is_reversal or len(entry.parts) != 1 or part.end_to_end_id:
         return None
-    payouts = [one for one in await payouts_store.lock_batch(work.tx, batch_id) if one.status != "refused"]
+    payouts = [payout for payout in await payouts_store.lock_batch(work.tx, batch_id) if payout.status != "refused"]
     if not payouts:
         return None
-    open_ones = [one for one in payouts if one.status == "exported"]
-    whole = len(open_ones) == len(payouts) and sum(one.amount_minor for one in payouts) == entry.amount_minor
-    if not whole or {one.currency for one in payouts} != {entry.currency}:
+    open_ones = [payout for payout in payouts if payout.status == "exported"]
+    whole = len(open_ones) == len(payouts) and sum(payout.amount_minor for payout in payouts) == entry.amount_minor
+    if not whole or {payout.currency for payout in payouts} != {entry.currency}:
         return Placed(
             "unmatched",
             reason="The entry has the ID of a batch, but its amount differs, or part of the batch was already debited.",
@@ -321,7 +316,7 @@ async def _confirm_batch(work: Work, entry: Entry, part: Part) -> Placed | None:
 
 async def _is_export_lost(tx: Tx, payout: StoredPayout) -> bool:
     """Whether a prepared payout was exported after the backup that the database was restored from."""
-    return payout.status == "prepared" and any(one.cause == "restored" for one in await pauses_store.list_open(tx))
+    return payout.status == "prepared" and any(pause.cause == "restored" for pause in await pauses_store.list_open(tx))
 
 
 async def _confirm(work: Work, payout: StoredPayout, *, is_export_lost: bool = False) -> Placed:

@@ -31,7 +31,7 @@ async def reconcile(db: Pool) -> list[Reconciliation]:
         accounts = await accounts_store.list_stated(tx)
         open_items = await accounts_store.list_open(tx)
         totals = await totals_store.list_totals(tx, None)
-    currencies = sorted({one.currency for one in accounts})
+    currencies = sorted({account.currency for account in accounts})
     return [reconcile_currency(code, accounts, totals, open_items) for code in currencies]
 
 
@@ -42,10 +42,10 @@ def reconcile_currency(
     open_items: Mapping[tuple[str, str], OpenItems],
 ) -> Reconciliation:
     """The reconciliation of one currency. All balances are zero together, so all but the merchants' make up theirs."""
-    balances = {one.code: one.balance_minor for one in totals if one.currency == currency}
+    balances = {total.code: total.balance_minor for total in totals if total.currency == currency}
     merchants_minor = -sum(balances.pop(code, 0) for code in MERCHANT_CODES)
-    stated = [one for one in accounts if one.currency == currency]
-    reconciled = [ReconciledAccount(one, balances.pop(bank_account(one.iban).code, 0)) for one in stated]
+    stated = [account for account in accounts if account.currency == currency]
+    reconciled = [ReconciledAccount(account, balances.pop(bank_account(account.iban).code, 0)) for account in stated]
     nothing = OpenItems()
     listed = {
         IN_TRANSIT.code: -open_items.get((currency, "returned"), nothing).amount_minor,

@@ -142,11 +142,11 @@ async def insert_entries(tx: Tx, new: Sequence[NewEntry], statement_id: UUID) ->
     """Insert new entries and their transfers."""
     if not new:
         return
-    entries = [_entry_values(one) for one in new]
+    entries = [_entry_values(entry) for entry in new]
     parts = [
-        _part_values(one.id, nth, part, placed)
-        for one in new
-        for nth, (part, placed) in enumerate(zip(one.entry.parts, one.placed, strict=True))
+        _part_values(entry.id, nth, part, placed)
+        for entry in new
+        for nth, (part, placed) in enumerate(zip(entry.entry.parts, entry.placed, strict=True))
     ]
     await tx.execute(INSERT_ENTRIES, statement_id, *zip(*entries, strict=True))
     await tx.execute(INSERT_PARTS, *zip(*parts, strict=True))
@@ -157,19 +157,24 @@ async def find_doubtful(tx: Tx, iban: str, entries: Sequence[Entry]) -> set[byte
 
     Entries of equal facts are no such case: they are one, or the balances of their statement prove that they are several.
     """
-    named = [one for one in entries if one.bank_reference is not None]
+    named = [entry for entry in entries if entry.bank_reference is not None]
     if not named:
         return set()
-    rows = await tx.fetch(SAME_REFERENCE, iban, [one.bank_reference for one in named], [one.booked_on for one in named])
+    rows = await tx.fetch(
+        SAME_REFERENCE, iban, [entry.bank_reference for entry in named], [entry.booked_on for entry in named]
+    )
     seen = defaultdict[tuple[str, str | None, date], set[tuple[str, int, bool]]](set)
     for row in rows:
         facts = (row["side"], row["amount_minor"], row["is_reversal"])
         seen[row["currency"], row["bank_reference"], row["booked_on"]].add(facts)
     doubtful = set[bytes]()
-    for one in named:
-        facts, others = (one.side, one.amount_minor, one.is_reversal), seen[one.currency, one.bank_reference, one.booked_on]
+    for entry in named:
+        facts, others = (
+            (entry.side, entry.amount_minor, entry.is_reversal),
+            seen[entry.currency, entry.bank_reference, entry.booked_on],
+        )
         if others - {facts}:
-            doubtful.add(one.identity)
+            doubtful.add(entry.identity)
         others.add(facts)
     return doubtful
 

@@ -116,7 +116,7 @@ async def lock_exportable(
         leaving = await exports.ensure_exportable(work.tx, waiting, context.reviewer, context.at)
     if not leaving:
         raise OperatorRefusedError("No payouts are pending.")
-    if payout_ids is not None and {one.id for one in leaving} != set(payout_ids):
+    if payout_ids is not None and {payout.id for payout in leaving} != set(payout_ids):
         raise OperatorRefusedError("Some of the selected payouts are no longer pending. Check the list again.")
     return leaving
 

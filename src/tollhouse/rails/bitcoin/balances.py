@@ -75,12 +75,16 @@ class WalletReading:
         node, coins, books = self._node, self._coins, self._books
         if books is None or coins.state is None:
             return None
-        listed = {(one.txid, one.vout): one for one in coins.listed}
-        unspent = await node.unspent([one.outpoint for one in books.held if one.outpoint not in listed])
-        deposits_minor = sum(satoshis(one.amount) for one in coins.listed if one.address in books.ours)
-        others_minor = sum(satoshis(one.amount) for one in coins.listed if one.address not in books.ours)
-        deposits_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and one.is_deposit)
-        others_minor += sum(one.amount_minor for one in books.held if one.outpoint in unspent and not one.is_deposit)
+        listed = {(output.txid, output.vout): output for output in coins.listed}
+        unspent = await node.unspent([output.outpoint for output in books.held if output.outpoint not in listed])
+        deposits_minor = sum(satoshis(output.amount) for output in coins.listed if output.address in books.ours)
+        others_minor = sum(satoshis(output.amount) for output in coins.listed if output.address not in books.ours)
+        deposits_minor += sum(
+            output.amount_minor for output in books.held if output.outpoint in unspent and output.is_deposit
+        )
+        others_minor += sum(
+            output.amount_minor for output in books.held if output.outpoint in unspent and not output.is_deposit
+        )
         in_flight = await _deposits_in_flight(node, listed, unspent, books) | await _payouts_in_flight(node, books)
         if (await node.state()).bestblockhash != coins.state.bestblockhash:
             return None
@@ -98,38 +102,40 @@ async def _deposits_in_flight(
     node: BitcoinNode, listed: dict[Outpoint, WalletCoin], unspent: set[Outpoint], books: BitcoinBooks
 ) -> dict[str, int]:
     """Deposits in blocks that are not credited, and credited ones in none. Spent ones are looked up."""
-    credited = {one.outpoint: one for one in books.outputs.values() if one.status in {"confirmed", "reversed"}}
-    watched = [one for one in credited.values() if one.is_watched]
+    credited = {output.outpoint: output for output in books.outputs.values() if output.status in {"confirmed", "reversed"}}
+    watched = [output for output in credited.values() if output.is_watched]
     in_blocks = listed.keys() | unspent
-    asked = sorted({one.txid for one in watched if one.outpoint not in in_blocks})
+    asked = sorted({output.txid for output in watched if output.outpoint not in in_blocks})
     found = await node.find_transactions(asked)
-    if any(one.txid in asked and one.txid not in found for one in watched if one.status == "confirmed"):
+    if any(output.txid in asked and output.txid not in found for output in watched if output.status == "confirmed"):
         raise CannotMeasureError("the wallet of the node lacks a transaction that was credited")
-    in_blocks |= {one.outpoint for one in watched if _is_in_block(found, one.txid)}
+    in_blocks |= {output.outpoint for output in watched if _is_in_block(found, output.txid)}
     not_credited_minor = sum(
-        satoshis(one.amount) for outpoint, one in listed.items() if one.address in books.ours and outpoint not in credited
+        satoshis(output.amount)
+        for outpoint, output in listed.items()
+        if output.address in books.ours and outpoint not in credited
     )
-    returned = [one for one in watched if one.status == "reversed" and one.outpoint in in_blocks]
-    lost = [one for one in watched if one.status == "confirmed" and one.outpoint not in in_blocks]
+    returned = [output for output in watched if output.status == "reversed" and output.outpoint in in_blocks]
+    lost = [output for output in watched if output.status == "confirmed" and output.outpoint not in in_blocks]
     return {
-        "deposits_not_credited": not_credited_minor + sum(one.amount_minor for one in returned),
-        "deposits_lost": -sum(one.amount_minor for one in lost),
+        "deposits_not_credited": not_credited_minor + sum(output.amount_minor for output in returned),
+        "deposits_lost": -sum(output.amount_minor for output in lost),
     }
 
 
 async def _payouts_in_flight(node: BitcoinNode, books: BitcoinBooks) -> dict[str, int]:
     """Batches in a block that the ledger does not have, or not whole, and those in the ledger and in no block."""
     found = await node.find_transactions(
-        sorted({txid for one in books.batches if one.is_watched for txid in one.fees_minor})
+        sorted({txid for batch in books.batches if batch.is_watched for txid in batch.fees_minor})
     )
     payouts_minor = fees_minor = 0
-    for one in books.batches:
-        payouts_minor += one.posted_minor
-        fees_minor += one.posted_fee_minor
-        txid = _mined(one, found)
+    for batch in books.batches:
+        payouts_minor += batch.posted_minor
+        fees_minor += batch.posted_fee_minor
+        txid = _mined(batch, found)
         if txid is not None:
-            payouts_minor -= one.amount_minor
-            fees_minor -= one.fees_minor[txid]
+            payouts_minor -= batch.amount_minor
+            fees_minor -= batch.fees_minor[txid]
     return {"payouts": payouts_minor, "network_fees": fees_minor}
 
 

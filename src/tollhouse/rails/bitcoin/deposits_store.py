@@ -73,7 +73,7 @@ async def list_outputs(
     """The outputs of these transactions and addresses, all that are watched, and others at the addresses of what waits."""
     rows = await db.fetch(LIST_OUTPUTS, rail, mode, sorted(txids), sorted(addresses))
     found = (DepositOutput(**dict(row)) for row in rows)
-    return {one.outpoint: one for one in found}
+    return {output.outpoint: output for output in found}
 
 
 async def save(tx: Tx, rail: str, mode: Mode, new: DepositOutput, now: datetime) -> bool:
@@ -122,8 +122,10 @@ async def read_books(tx: Tx, rail: str, mode: Mode, listed: list[WalletCoin]) ->
     for row in await tx.fetch(TRANSACTIONS, list(fees)):
         fees[row["batch_id"]][row["txid"]] = row["fee_minor"]
     return BitcoinBooks(
-        ours=frozenset(await store.find_ours(tx, rail, mode, sorted({one.address for one in listed if one.address}))),
-        outputs=await list_outputs(tx, rail, mode, {one.txid for one in listed}),
+        ours=frozenset(
+            await store.find_ours(tx, rail, mode, sorted({output.address for output in listed if output.address}))
+        ),
+        outputs=await list_outputs(tx, rail, mode, {output.txid for output in listed}),
         batches=tuple(
             [
                 BatchBooks(

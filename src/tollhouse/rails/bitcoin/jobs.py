@@ -122,8 +122,10 @@ async def measure_once(services: Services, network: BitcoinNetwork, now: datetim
 
 def accepting(services: Services) -> list[BitcoinNetwork]:
     """The rails that pay out, whose providers accept orders in this process from now on."""
-    found = [one for one in services.rails.of(BitcoinNetwork) if one.pays_out and one.settings.xpub is not None]
-    found = [one for one in found if one.settings.read_node_url() is not None]
+    found = [
+        network for network in services.rails.of(BitcoinNetwork) if network.pays_out and network.settings.xpub is not None
+    ]
+    found = [network for network in found if network.settings.read_node_url() is not None]
     for network in found:
         if network.payouts is None:
             network.payouts = BitcoinPayouts(services.db, network)

@@ -63,14 +63,14 @@ class MadeDraft(Struct, frozen=True):
 async def make_draft(db: Pool, network: BitcoinNetwork, node: BitcoinNode, batch: BitcoinBatch, height: int) -> MadeDraft:
     """The next draft of a batch. Raises `CannotDraft` and `NodeError`."""
     payouts = await payouts_store.list_of_batch(db, batch.id)
-    payments = [Payment(one.address, one.amount_minor) for one in payouts]
+    payments = [Payment(payout.address, payout.amount_minor) for payout in payouts]
     earlier = await store.list_transactions(db, batch.id)
     rate = await _rate(network, node, batch, earlier)
     try:
         if batch.change_index is not None:
             coins = await _with_previous(node, await store.list_coins(db, batch.id))
             replacement = psbt.redraft(network.account(), coins, payments, rate, batch.change_index, height)
-            if replacement.fee_minor <= max(one.fee_minor for one in earlier):
+            if replacement.fee_minor <= max(sent.fee_minor for sent in earlier):
                 raise CannotDraft("the fee is not higher than that of the last draft")
             return MadeDraft(replacement, rate, batch.change_index)
         change_index = await store.next_change_index(db, network.name, network.mode)
@@ -79,11 +79,11 @@ async def make_draft(db: Pool, network: BitcoinNetwork, node: BitcoinNode, batch
         draft = await _fund(network.account(), node, available, payments, rate, change_index, height)
     except PsbtRefusedError as error:
         raise CannotDraft(str(error)) from None
-    spent = {(one.txid, one.vout) for one in draft.coins}
-    for one in obligations:
-        if not spent & one.outpoints:
+    spent = {(coin.txid, coin.vout) for coin in draft.coins}
+    for obligation in obligations:
+        if not spent & obligation.outpoints:
             raise CannotDraft(
-                f"no coin of the canceled batch {one.batch_id} can be spent, so its payouts could be paid twice"
+                f"no coin of the canceled batch {obligation.batch_id} can be spent, so its payouts could be paid twice"
             )
     return MadeDraft(draft, rate, change_index)
 
@@ -94,7 +94,7 @@ async def _rate(network: BitcoinNetwork, node: BitcoinNode, batch: BitcoinBatch,
     if rate is None:
         raise CannotDraft("the node cannot estimate the network fee")
     if earlier:
-        last = max(one.rate for one in earlier)
+        last = max(sent.rate for sent in earlier)
         if batch.wanted_rate is None:
             rate = max(rate, last * (100 + RISE_PERCENT) // 100, last + SATOSHIS_PER_VBYTE)
         elif rate < last + SATOSHIS_PER_VBYTE:
@@ -109,10 +109,10 @@ def _in_order(available: Sequence[KnownCoin], obligations: Sequence[Obligation])
     """The coins in the order in which they are spent: for each obligation its largest one first."""
     first: list[KnownCoin] = []
     for obligation in obligations:
-        of_it = [one for one in available if one.outpoint in obligation.outpoints]
-        if of_it and not any(one in first for one in of_it):
-            first.append(max(of_it, key=lambda one: one.amount_minor))
-    return first + [one for one in available if one not in first]
+        of_it = [coin for coin in available if coin.outpoint in obligation.outpoints]
+        if of_it and not any(coin in first for coin in of_it):
+            first.append(max(of_it, key=lambda coin: coin.amount_minor))
+    return first + [coin for coin in available if coin not in first]
 
 
 async def _fund(
@@ -128,10 +128,10 @@ async def _fund(
     coins: list[Coin] = []
     for start in range(0, len(available), COINS_AT_ONCE):
         some = available[start : start + COINS_AT_ONCE]
-        unspent = await node.unspent([one.outpoint for one in some])
-        coins += await _with_previous(node, [one for one in some if one.outpoint in unspent])
+        unspent = await node.unspent([coin.outpoint for coin in some])
+        coins += await _with_previous(node, [coin for coin in some if coin.outpoint in unspent])
         is_last = start + COINS_AT_ONCE >= min(len(available), COINS_MAX)
-        if is_last or sum(one.amount_minor for one in coins) > sum(one.amount_minor for one in payments):
+        if is_last or sum(coin.amount_minor for coin in coins) > sum(payment.amount_minor for payment in payments):
             try:
                 return psbt.draft(account, coins, payments, rate, change_index, height)
             except PsbtRefusedError:
@@ -142,13 +142,13 @@ async def _fund(
 
 async def _with_previous(node: BitcoinNode, coins: Sequence[KnownCoin]) -> list[Coin]:
     """Coins with the transactions that made them. Raises `CannotDraft` if the wallet lacks one."""
-    found = await node.find_transactions(sorted({one.txid for one in coins}))
-    missing = [one.txid for one in coins if one.txid not in found]
+    found = await node.find_transactions(sorted({coin.txid for coin in coins}))
+    missing = [coin.txid for coin in coins if coin.txid not in found]
     if missing:
         raise CannotDraft(f"the wallet of the node lacks the transaction {missing[0]}")
     return [
-        Coin(one.txid, one.vout, one.amount_minor, one.chain, one.derivation_index, bytes.fromhex(found[one.txid].hex))
-        for one in coins
+        Coin(coin.txid, coin.vout, coin.amount_minor, coin.chain, coin.derivation_index, bytes.fromhex(found[coin.txid].hex))
+        for coin in coins
     ]
 
 
@@ -207,8 +207,12 @@ class BatchSender(Struct, frozen=True):
 
     async def _look_up(self, batch: BitcoinBatch, transactions: Sequence[BatchTransaction]) -> str | None:
         """Find the batch on the network, or send it. Returns why it waits."""
-        found = await self.node.find_transactions([one.txid for one in transactions])
-        mined = [one for one in transactions if one.txid in found and found[one.txid].confirmations > 0]
+        found = await self.node.find_transactions([transaction.txid for transaction in transactions])
+        mined = [
+            transaction
+            for transaction in transactions
+            if transaction.txid in found and found[transaction.txid].confirmations > 0
+        ]
         if mined:
             return await self._record(batch, mined[0], found[mined[0].txid])
         if batch.status == "confirmed":
@@ -216,10 +220,10 @@ class BatchSender(Struct, frozen=True):
             log.error("payout_reorganized", part=self.network.name, detail=f"{batch.id} {batch.txid}")
         if conflict := await self._find_conflict(batch):
             return conflict
-        waiting = await self.node.in_mempool([one.txid for one in transactions])
-        for one in transactions:
-            if one.txid in waiting and one.raw is None:
-                await self._adopt(batch, one.txid, found)
+        waiting = await self.node.in_mempool([transaction.txid for transaction in transactions])
+        for transaction in transactions:
+            if transaction.txid in waiting and transaction.raw is None:
+                await self._adopt(batch, transaction.txid, found)
         sent = await self._send(batch, transactions, waiting)
         return REORGANIZED if batch.status == "confirmed" else sent
 
@@ -256,7 +260,7 @@ class BatchSender(Struct, frozen=True):
 
     async def _find_conflict(self, batch: BitcoinBatch) -> str | None:
         """Why none of the transactions can be in a block now. After enough blocks of another one the batch is void."""
-        coins = [one.outpoint for one in await store.list_coins(self.services.db, batch.id)]
+        coins = [coin.outpoint for coin in await store.list_coins(self.services.db, batch.id)]
         missing = {txid for txid, _ in set(coins) - await self.node.unspent(coins)}
         made = await self.node.find_transactions(sorted(missing))
         is_spent = any(txid in made and (made[txid].confirmations or 0) != 0 for txid in missing)
@@ -274,10 +278,10 @@ class BatchSender(Struct, frozen=True):
 
     async def _send(self, batch: BitcoinBatch, transactions: Sequence[BatchTransaction], waiting: set[str]) -> str | None:
         """Send the newest transaction that is signed, unless the node has it. Returns why the node refuses it."""
-        signed = [one for one in transactions if one.raw is not None]
+        signed = [transaction for transaction in transactions if transaction.raw is not None]
         if not signed or batch.status == "canceled":
             return None
-        newest = next((one for one in signed if one.txid == batch.txid), signed[-1])
+        newest = next((transaction for transaction in signed if transaction.txid == batch.txid), signed[-1])
         if newest.raw is None or newest.txid in waiting:
             return None
         try:
@@ -302,13 +306,13 @@ async def confirm(work: Work, batch_id: UUID, txid: str, confirmations: int) -> 
     batch = await store.lock(work.tx, batch_id)
     if batch is None or batch.status == "confirmed":
         return
-    [paid] = [one for one in await store.list_transactions(work.tx, batch_id) if one.txid == txid]
+    [paid] = [transaction for transaction in await store.list_transactions(work.tx, batch_id) if transaction.txid == txid]
     payouts = await payouts_store.lock_of_batch(work.tx, batch_id)
     share, expensed_minor = paid.fee_minor // len(payouts), paid.fee_minor
-    for one in payouts:
-        if not await payouts_store.complete(work.tx, one.id, txid, share, work.now):
-            log.error("payout_paid_after_its_end", part=batch.rail, detail=f"{one.id} {txid}")
-        elif one.kind == "withdrawal":
+    for payout in payouts:
+        if not await payouts_store.complete(work.tx, payout.id, txid, share, work.now):
+            log.error("payout_paid_after_its_end", part=batch.rail, detail=f"{payout.id} {txid}")
+        elif payout.kind == "withdrawal":
             expensed_minor -= share
     await store.confirm(work.tx, batch_id, txid, confirmations, expensed_minor, work.now)
     await book_batch(work, batch, expensed_minor)

@@ -10,11 +10,7 @@ from tollhouse.rails.rail import Measurement, Rail, Table
 
 ADVANCE_S, MEASURE_S = 1, 10
 SLICE = Slice(
-    jobs=(
-        Job(CONTINUOUS_S, jobs.watch),
-        Job(ADVANCE_S, jobs.advance_batches),
-        Job(MEASURE_S, jobs.measure_batches),
-    ),
+    jobs=(Job(CONTINUOUS_S, jobs.watch), Job(ADVANCE_S, jobs.advance_batches), Job(MEASURE_S, jobs.measure_batches)),
     invariants=INVARIANTS,
 )
 RAIL = Rail(

@@ -82,12 +82,12 @@ class BitcoinWatcher(Struct, frozen=True):
         listed = await self._list(cursor)
         entries = await self._ours(listed.transactions)
         name, mode = self.network.name, self.network.mode
-        txids, addresses = {one.txid for one in entries}, {one.address or "" for one in entries}
+        txids, addresses = {entry.txid for entry in entries}, {entry.address or "" for entry in entries}
         known = await deposits_store.list_outputs(self.services.db, name, mode, txids, addresses)
         asked = await self._confirmations(unlisted(known.values(), entries), known)
         waiting = unconfirmed(entries, asked)
         mempool = await self.node.in_mempool(waiting)
-        lost = {one.txid for one in known.values() if one.is_watched and one.txid in waiting} - mempool
+        lost = {output.txid for output in known.values() if output.is_watched and output.txid in waiting} - mempool
         asked |= await self._confirmations(sorted(lost), known)  # in a block by now, or gone
         wished = await self._wished(known, entries)
         for change in changes(known, entries, asked, mempool, self.network.confirmations, wished):
@@ -109,9 +109,9 @@ class BitcoinWatcher(Struct, frozen=True):
     async def _ours(self, entries: Sequence[WalletEntry]) -> list[WalletEntry]:
         """The outputs to deposit addresses. Change is at none."""
         outputs = listed_outputs(entries)
-        addresses = sorted({one.address or "" for one in outputs})
+        addresses = sorted({output.address or "" for output in outputs})
         known = await store.find_ours(self.services.db, self.network.name, self.network.mode, addresses)
-        return [one for one in outputs if one.address in known]
+        return [output for output in outputs if output.address in known]
 
     async def _confirmations(self, txids: Sequence[str], known: Mapping[Outpoint, DepositOutput]) -> dict[str, int]:
         """The confirmations of these transactions. A new wallet does not know those that have left the mempool before.
@@ -120,15 +120,15 @@ class BitcoinWatcher(Struct, frozen=True):
         """
         found = await self.node.find_transactions(txids)
         missing = set(txids) - found.keys()
-        if any(one.status == "confirmed" for one in known.values() if one.txid in missing):
+        if any(output.status == "confirmed" for output in known.values() if output.txid in missing):
             raise ChainMismatchError("the wallet of the node lacks a transaction that was credited")
         return {txid: found[txid].confirmations if txid in found else GONE for txid in txids}
 
     async def _wished(self, known: Mapping[Outpoint, DepositOutput], entries: Sequence[WalletEntry]) -> dict[str, int]:
         """The confirmations that merchants ask for, by address, of what is not credited."""
-        credited = {one.outpoint for one in known.values() if one.status == "confirmed"}
-        waiting = {one.address for one in known.values() if one.outpoint not in credited}
-        waiting |= {one.address or "" for one in entries if (one.txid, one.vout or 0) not in credited}
+        credited = {output.outpoint for output in known.values() if output.status == "confirmed"}
+        waiting = {output.address for output in known.values() if output.outpoint not in credited}
+        waiting |= {entry.address or "" for entry in entries if (entry.txid, entry.vout or 0) not in credited}
         wished: dict[str, int] = {}
         for address in sorted(waiting):
             found = await transaction_store.find_by_reference(

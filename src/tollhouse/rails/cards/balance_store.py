@@ -78,7 +78,7 @@ SETTLE = """
 RECENT = timedelta(days=1)
 """How long a payment or dispute may be in the ledger or at the provider alone. Afterwards it is a difference."""
 # Of balance transactions that are not settled, those that have a cause here. Their fees are not posted yet. Their amounts
-# may be: payments, refunds and disputes are posted by whoever reports them, and settled a little later.
+# may be: payments, refunds and disputes are posted when they are reported, and settled a little later.
 OPEN = f"""
     SELECT b.kind, b.currency, sum(CASE WHEN posted THEN 0 ELSE b.amount_minor END)::bigint AS amount_minor,
            sum(b.fee_minor)::bigint AS fee_minor
@@ -233,9 +233,9 @@ async def settle(tx: Tx, settled: Sequence[SettledTransaction], now: datetime) -
     await tx.execute(
         SETTLE,
         now,
-        [one.id for one in settled],
-        [one.posted_currency if one.is_converted else None for one in settled],
-        [one.posted_minor if one.is_converted else None for one in settled],
+        [item.id for item in settled],
+        [item.posted_currency if item.is_converted else None for item in settled],
+        [item.posted_minor if item.is_converted else None for item in settled],
     )
 
 
@@ -268,7 +268,7 @@ async def list_in_flight(tx: Tx, rail: str, mode: Mode, now: datetime) -> dict[s
     ):
         causes = found.setdefault(currency, {})
         causes[cause] = causes.get(cause, 0) + amount_minor
-    return {currency: {cause: one for cause, one in causes.items() if one} for currency, causes in found.items()}
+    return {currency: {cause: amount for cause, amount in causes.items() if amount} for currency, causes in found.items()}
 
 
 def _open(rows: list[Row]) -> Iterator[tuple[str, str, int]]:

@@ -52,7 +52,7 @@ class CardsReading:
         """Each currency of the catalogue in which the provider or the ledger has money. Raises `CannotMeasureError`."""
         if self._balance != await self._read_balance():
             return None
-        found, currencies = {one.currency: one for one in self._balance}, self._services.catalogue.currencies
+        found, currencies = {balance.currency: balance for balance in self._balance}, self._services.catalogue.currencies
         booked = (code for code, minor in booked_minor.items() if minor)
         codes = sorted({*found, *self._in_flight, *booked} & currencies.keys())
         return OutsideBalances(
@@ -92,7 +92,7 @@ async def read_new(services: Services, cards: StripeCards, now: datetime, overla
         end = read_until + WINDOW
         until = end if end < now else None  # the last part has no end: the provider's clock may be ahead
         async for page in cards.list_balance_transactions(read_until - overlap, until):
-            known = [one for one in page if one.currency in services.catalogue.currencies]
+            known = [item for item in page if item.currency in services.catalogue.currencies]
             await store.insert(services.db, cards.name, cards.mode, known)
         await store.advance(services.db, cards.name, cards.mode, until or now, now)
         if until is None:
@@ -107,7 +107,7 @@ async def settle(services: Services, cards: StripeCards, now: datetime) -> None:
         settled = await store.lock_settled(work.tx, cards.name, cards.mode, SETTLED_PER_BATCH)
         if settled:
             await store.settle(work.tx, settled, work.now)
-            await post_platform(work, [entry for one in settled if (entry := entry_of(one)) is not None])
+            await post_platform(work, [entry for item in settled if (entry := entry_of(item)) is not None])
         return len(settled)
 
     while await services.transact(settle_batch, now) == SETTLED_PER_BATCH:

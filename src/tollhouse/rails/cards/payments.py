@@ -122,7 +122,7 @@ async def poll_disputes(services: Services, cards: StripeCards, now: datetime) -
     One that cannot be applied is left for the next time. Raises `RailUnavailableError` and `StripeError`.
     """
     async for page in cards.list_disputes(now - WATCHED):
-        by_id = {one.id: one for one in page}
+        by_id = {dispute.id: dispute for dispute in page}
         for dispute_id, reference in await store.list_changed_disputes(services.db, cards.name, cards.mode, page):
             try:
                 await _apply_dispute(services, cards, by_id[dispute_id], reference, now)

@@ -117,11 +117,11 @@ async def schedule_event(db: Pool, event: ProviderEvent, next_try_at: datetime |
 
 async def list_changed_disputes(db: Pool, rail: str, mode: Mode, disputes: Sequence[StripeDispute]) -> list[tuple[str, str]]:
     """The IDs of those of these disputes that say something new, each with the reference of its payment."""
-    known = [one for one in disputes if one.payment_intent is not None]
+    known = [dispute for dispute in disputes if dispute.payment_intent is not None]
     columns = (
-        [one.id for one in known],
-        [one.payment_intent for one in known],
-        [closed(one) for one in known],
-        [due_at(one) for one in known],
+        [dispute.id for dispute in known],
+        [dispute.payment_intent for dispute in known],
+        [closed(dispute) for dispute in known],
+        [due_at(dispute) for dispute in known],
     )
     return [(row["id"], row["rail_reference"]) for row in await db.fetch(LIST_CHANGED_DISPUTES, rail, mode, *columns)]

@@ -55,7 +55,7 @@ def is_signed(header: str | None, raw: bytes, secrets: Sequence[bytes], now: dat
     signed = at.encode() + b"." + raw
     expected = [hmac.new(secret, signed, hashlib.sha256).hexdigest().encode() for secret in secrets]
     # Every pair is compared: the time does not say which secret or signature fits.
-    return sum(hmac.compare_digest(one, sent) for one in expected for sent in signatures) > 0
+    return sum(hmac.compare_digest(signature, sent) for signature in expected for sent in signatures) > 0
 
 
 class InvalidSignature(ApiError):

@@ -94,7 +94,7 @@ async def keep_refreshed(services: Services) -> None:
     while True:
         try:
             await refresh(services)
-        except Exception as error:  # noqa: BLE001 - what is not measured anew expires
+        except Exception as error:  # noqa: BLE001 - what is not measured again expires
             log.warning("rail_health_unknown", exc_info=error)
         await asyncio.sleep(REFRESH_EVERY_S)
 

@@ -56,7 +56,7 @@ LIST_OPEN_ADDRESSES = """
                       WHERE (p.rail, p.mode, p.deposit_index) = (a.rail, a.mode, a.derivation_index))
     ORDER BY address LIMIT $5
 """
-# Whoever holds the lease prolongs it; another worker gets it when it ended.
+# The worker that has the lease prolongs it; another one gets it when it ended.
 LEASE = """
     INSERT INTO rail_cursors AS c (rail, mode, leased_by, leased_until) VALUES ($1, $2, $3, $4::timestamptz + $5::interval)
     ON CONFLICT (rail, mode) DO UPDATE SET leased_by = excluded.leased_by, leased_until = excluded.leased_until

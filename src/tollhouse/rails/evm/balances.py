@@ -50,7 +50,11 @@ class NetworkReading:
             return None
         async with EvmNode(url) as node:
             found = await sending.find_receipts(node, [sent.tx_hash for sent in books.open])
-            receipts = {one.transaction_hash: one for one in found if number_of(one.block_number) <= books.block.number}
+            receipts = {
+                receipt.transaction_hash: receipt
+                for receipt in found
+                if number_of(receipt.block_number) <= books.block.number
+            }
             balances = [
                 await _measure_asset(self._db, node, self._catalogue, network, books, receipts, asset)
                 for asset in network.assets.values()
@@ -72,9 +76,9 @@ async def _measure_asset(
     deposits = books.deposits.get(asset.currency, DepositSums())
     payouts = books.payouts.get(asset.currency, PayoutSums())
     left_open = sum(
-        one.amount_units
-        for one in books.open
-        if one.currency == asset.currency and one.tx_hash in receipts and not receipts[one.tx_hash].was_reverted
+        sent.amount_units
+        for sent in books.open
+        if sent.currency == asset.currency and sent.tx_hash in receipts and not receipts[sent.tx_hash].was_reverted
     )
     in_flight = {
         "deposits_not_credited": unit * deposits.not_credited_units,
@@ -84,7 +88,7 @@ async def _measure_asset(
         "rounding": unit * deposits.credited_units - minor * deposits.credited_minor,
     }
     if asset.contract is None:
-        fees, fees_open = books.fees, sum(one.fee_wei for one in receipts.values())
+        fees, fees_open = books.fees, sum(receipt.fee_wei for receipt in receipts.values())
         in_flight["network_fees"] = minor * fees.ahead_minor - unit * (fees.not_posted_wei + fees_open)
         in_flight["rounding"] += minor * fees.paid_minor - unit * fees.paid_wei
     return OutsideBalance(

@@ -76,14 +76,14 @@ SUM_UNITS = """
 
 async def see(tx: Tx, rail: str, mode: Mode, deposits: Sequence[Deposit], now: datetime) -> None:
     """Record deposits in blocks that are not final."""
-    for one in deposits:
-        await tx.execute(SEE, *_values(rail, mode, one, now))
+    for deposit in deposits:
+        await tx.execute(SEE, *_values(rail, mode, deposit, now))
 
 
 async def finalize(tx: Tx, rail: str, mode: Mode, deposits: Sequence[Deposit], now: datetime) -> None:
     """Record deposits in final blocks. What is worth nothing is ignored."""
-    for one in deposits:
-        await tx.execute(FINALIZE, *_values(rail, mode, one, now))
+    for deposit in deposits:
+        await tx.execute(FINALIZE, *_values(rail, mode, deposit, now))
 
 
 async def vanish(db: Pool | Tx, rail: str, mode: Mode, up_to: int, hashes: Sequence[str], now: datetime) -> None:
@@ -117,6 +117,17 @@ async def sum_units(db: Pool, rail: str, mode: Mode, currency: str, addresses: S
     return {row["address"]: (int(row["units"]), row["internal"]) for row in rows}
 
 
-def _values(rail: str, mode: Mode, one: Deposit, now: datetime) -> tuple[object, ...]:
-    block = (one.block_number, one.block_hash, one.block_at)
-    return (rail, mode, one.tx_hash, one.address, one.currency, one.sender, one.units, one.amount_minor, *block, now)
+def _values(rail: str, mode: Mode, deposit: Deposit, now: datetime) -> tuple[object, ...]:
+    block = (deposit.block_number, deposit.block_hash, deposit.block_at)
+    return (
+        rail,
+        mode,
+        deposit.tx_hash,
+        deposit.address,
+        deposit.currency,
+        deposit.sender,
+        deposit.units,
+        deposit.amount_minor,
+        *block,
+        now,
+    )

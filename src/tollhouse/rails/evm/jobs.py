@@ -48,7 +48,7 @@ async def check(services: Services, payouts: ChainPayouts, payout: ChainPayout, 
     async with payouts.connected() as node:
         transactions = await store.list_transactions(payouts.db, payout.id)
         finality = payouts.network.settings.finality
-        for receipt in await sending.find_receipts(node, [one.tx_hash for one in transactions]):
+        for receipt in await sending.find_receipts(node, [transaction.tx_hash for transaction in transactions]):
             final = await sending.final_above(node, receipt, finality)
             if final is not None:
                 await _record(services, payouts, payout, receipt, final, now)

@@ -61,26 +61,26 @@ async def draft(payouts: ChainPayouts, waiting: Sequence[OutgoingTransfer]) -> E
             if states[contract].chain_id != network.settings.chain_id:
                 raise CannotPrepare("node and rails file disagree about the chain")
         left = await _left(payouts, wallet, states)
-        for one in waiting:
-            payout = await store.get(payouts.db, one.id)
+        for outgoing in waiting:
+            payout = await store.get(payouts.db, outgoing.id)
             if payout is None:
                 continue
             transfer = ChainTransfer(wallet, payout.receiver, payout.contract, payout.amount_units)
             if left[payout.contract] < payout.amount_units:
-                left_out[one.id] = f"the wallet has too little {payout.currency}"
+                left_out[outgoing.id] = f"the wallet has too little {payout.currency}"
                 continue
             try:
                 needed = await sending.estimate_gas(node, transfer)
             except WouldRevert as error:
-                left_out[one.id] = f"it would fail: {error}"
+                left_out[outgoing.id] = f"it would fail: {error}"
                 continue
             cost = needed * price.fee_per_gas
             if left[None] < cost + (payout.amount_units if payout.contract is None else 0):
-                left_out[one.id] = "the wallet has too little for fees"
+                left_out[outgoing.id] = "the wallet has too little for fees"
                 continue
             left[payout.contract] -= payout.amount_units
             left[None] -= cost
-            gas[one.id] = needed
+            gas[outgoing.id] = needed
     return ExportDraft(price, states[None].next_nonce, gas, left_out)
 
 
@@ -108,7 +108,7 @@ async def reserve(
     for payout in await store.list_too_cheap(tx, network.name, network.mode, price.usual_per_gas):
         if payout.terms is not None and (terms := raised_terms(payout.terms, price, network)) is not None:
             await store.raise_fee(tx, payout, terms, now)
-    return [request_of(one) for one in await store.list_unsigned(tx, network.name, network.mode)]
+    return [request_of(transaction) for transaction in await store.list_unsigned(tx, network.name, network.mode)]
 
 
 async def add_signed(tx: Tx, network: EvmNetwork, signed: SignedTransfer, now: datetime) -> Added:
@@ -125,7 +125,7 @@ async def add_signed(tx: Tx, network: EvmNetwork, signed: SignedTransfer, now: d
     except UnreadableTransaction as error:
         raise CannotImport(str(error)) from None
     _ensure_same(payout, found, wallet_of(network))
-    is_stored = found.tx_hash in {one.tx_hash for one in await store.list_transactions(tx, payout.id)}
+    is_stored = found.tx_hash in {transaction.tx_hash for transaction in await store.list_transactions(tx, payout.id)}
     if is_stored or payout.status in {"completed", "failed"}:
         return "known"
     env = await store.get_env(tx, payout.id)
@@ -182,7 +182,11 @@ class Exportable(Struct, frozen=True):
 
 def find_payouts(services: Services, rail: str | None) -> ChainPayouts:
     """The payouts of the rail of this name, or the only one, that is signed offline. Raises `OperatorRefusedError`."""
-    networks = [one for one in services.rails.of(EvmNetwork) if one.settings.offline_wallet and rail in {None, one.name}]
+    networks = [
+        network
+        for network in services.rails.of(EvmNetwork)
+        if network.settings.offline_wallet and rail in {None, network.name}
+    ]
     if len(networks) > 1:
         raise OperatorRefusedError("Several rails have an offline wallet. Name one with --rail.")
     found = payouts_of(services, networks[0]) if networks else None
@@ -206,8 +210,8 @@ async def preview(payouts: ChainPayouts, context: OperatorContext) -> Exportable
     except (CannotPrepare, NodeError) as error:
         raise OperatorRefusedError(Text("Nothing can be exported now: %(reason)s", reason=str(error))) from None
     again = await store.list_unsigned(payouts.db, network.name, network.mode)
-    leaving = tuple(one for one in allowed if one.id in drafted.gas)
-    return Exportable(drafted, leaving, tuple([one.id for one in again]))
+    leaving = tuple(payout for payout in allowed if payout.id in drafted.gas)
+    return Exportable(drafted, leaving, tuple([payout.id for payout in again]))
 
 
 async def export(
@@ -220,9 +224,9 @@ async def export(
 
     async def change(work: Work) -> tuple[OperatorAction, Sequence[SignTransfer]]:
         await ensure_not_paused(work.tx)
-        locked = await store.lock_waiting(work.tx, [one.id for one in shown.leaving])
+        locked = await store.lock_waiting(work.tx, [payout.id for payout in shown.leaving])
         leaving = await exports.filter_exportable(work.tx, locked, context.reviewer, context.at)
-        requests = await reserve(work.tx, network, shown.drafted, [one.id for one in leaving], work.now)
+        requests = await reserve(work.tx, network, shown.drafted, [payout.id for payout in leaving], work.now)
         if not requests:
             raise OperatorRefusedError("No payouts wait to be signed.")
         action = await record.record_action(work, context, "network_payouts_exported", None, subject_id=new_id())
@@ -242,12 +246,16 @@ async def import_signed(
     async def change(work: Work) -> tuple[OperatorAction, Counter[Added]]:
         counts = Counter[Added]()
         await ensure_not_paused(work.tx)
-        for one in sorted(signed, key=lambda one: one.order_id):  # the order of locks
+        for transfer in sorted(signed, key=lambda transfer: transfer.order_id):  # the order of locks
             try:
-                counts[await add_signed(work.tx, network, one, work.now)] += 1
+                counts[await add_signed(work.tx, network, transfer, work.now)] += 1
             except CannotImport as error:
                 raise OperatorRefusedError(
-                    Text("Payout %(payout_id)s cannot be imported: %(reason)s.", payout_id=one.order_id, reason=str(error))
+                    Text(
+                        "Payout %(payout_id)s cannot be imported: %(reason)s.",
+                        payout_id=transfer.order_id,
+                        reason=str(error),
+                    )
                 ) from None
         action = await record.record_action(work, context, "network_payouts_imported", None, subject_id=new_id())
         return action, counts

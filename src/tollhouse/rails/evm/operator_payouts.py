@@ -35,7 +35,11 @@ async def list_open(db: Pool, catalogue: Catalogue) -> Sequence[OpenChainPayout]
 
 async def list_sweeps(services: Services) -> Sequence[Sweep]:
     """Sweeps of deposit addresses and their gas, newest first."""
-    assets = {(one.name, asset.currency): asset for one in services.rails.of(EvmNetwork) for asset in one.assets.values()}
+    assets = {
+        (network.name, asset.currency): asset
+        for network in services.rails.of(EvmNetwork)
+        for asset in network.assets.values()
+    }
     return await sweeps_store.list_sweeps(services.db, services.catalogue, assets)
 
 

@@ -41,12 +41,7 @@ from tollhouse.rails.evm.signer.messages import (
 )
 from tollhouse.rails.json_rpc import NodeError
 
-PURPOSES: dict[NetworkTransferKind, Purpose] = {
-    "withdrawal": "payout",
-    "refund": "payout",
-    "sweep": "sweep",
-    "gas": "gas",
-}
+PURPOSES: dict[NetworkTransferKind, Purpose] = {"withdrawal": "payout", "refund": "payout", "sweep": "sweep", "gas": "gas"}
 WAITS_FOR_EXPORT = "it waits to be exported and signed"
 IN_NO_BLOCK = "in no block yet; a new export has a higher fee if gas has become more expensive"
 NOT_ITS_TURN = "another payout is being signed"
@@ -344,8 +339,8 @@ async def _adopt(tx: Tx, payout_id: UUID, signed: tuple[SignedTransfer, ...], no
     if payout is None or payout.status != "waiting":
         return
     await store.adopt(tx, payout, signed[0], now, check_at)
-    for one in signed:
-        await store.add_transaction(tx, payout_id, one, now)
+    for transaction in signed:
+        await store.add_transaction(tx, payout_id, transaction, now)
 
 
 async def _add(tx: Tx, payout_id: UUID, signed: SignedTransfer, now: datetime) -> None:

@@ -42,87 +42,87 @@ class Reporter(Struct, frozen=True):
             except BalanceLimitExceeded:
                 log.error("deposit_not_reinstated", part=name, detail=deposit.reference, reason=BalanceLimitExceeded.code)
 
-    async def _report(self, reference: str, one: Deposit) -> None:
-        match one.status:
+    async def _report(self, reference: str, deposit: Deposit) -> None:
+        match deposit.status:
             case "seen":
-                await self._see(reference, one)
+                await self._see(reference, deposit)
             case "vanished" | "ignored":
-                gone = self._observation(reference, one, "vanished", one.reported_block_hash)
-                await self._observe(one, gone, reported_block_hash=None, reported_confirmations=0)
-            case "final" if await self._is_final_for_merchant(reference, one):
-                await self._observe(one, self._confirmed(reference, one), status="confirmed")
+                gone = self._observation(reference, deposit, "vanished", deposit.reported_block_hash)
+                await self._observe(deposit, gone, reported_block_hash=None, reported_confirmations=0)
+            case "final" if await self._is_final_for_merchant(reference, deposit):
+                await self._observe(deposit, self._confirmed(reference, deposit), status="confirmed")
             case "final":
-                await self._see(reference, one)
+                await self._see(reference, deposit)
             case "lost":
-                ref = one.next_reversal_ref
-                changes = {"status": "reversed", "reversal_ref": ref, "reversals": one.reversals + 1}
-                log.error("deposit_reversed", part=self.network.name, detail=one.reference)
-                await self._observe(one, self._reversal(reference, one, "reversed", ref), **changes)
+                ref = deposit.next_reversal_ref
+                changes = {"status": "reversed", "reversal_ref": ref, "reversals": deposit.reversals + 1}
+                log.error("deposit_reversed", part=self.network.name, detail=deposit.reference)
+                await self._observe(deposit, self._reversal(reference, deposit, "reversed", ref), **changes)
             case "reinstated":
-                back = self._reversal(reference, one, "reinstated", one.reversal_ref or "")
-                await self._observe(one, back, status="confirmed")
+                back = self._reversal(reference, deposit, "reinstated", deposit.reversal_ref or "")
+                await self._observe(deposit, back, status="confirmed")
             case _:
                 raise AssertionError("there is nothing to report of the others")
 
-    async def _see(self, reference: str, one: Deposit) -> None:
-        confirmations = max(self.tip.head.height - one.block_number + 1, 1)
+    async def _see(self, reference: str, deposit: Deposit) -> None:
+        confirmations = max(self.tip.head.height - deposit.block_number + 1, 1)
         required = max(self._required(), confirmations)
-        same_block = one.reported_block_hash == one.block_hash
+        same_block = deposit.reported_block_hash == deposit.block_hash
         step = max(required // PROGRESS_STEPS, 1)
-        if one.amount_minor == 0 or (same_block and confirmations < one.reported_confirmations + step):
+        if deposit.amount_minor == 0 or (same_block and confirmations < deposit.reported_confirmations + step):
             return
         seen = msgspec.structs.replace(
-            self._observation(reference, one, "seen", one.block_hash),
+            self._observation(reference, deposit, "seen", deposit.block_hash),
             confirmations=confirmations,
             required_confirmations=required,
         )
-        await self._observe(one, seen, reported_block_hash=one.block_hash, reported_confirmations=confirmations)
+        await self._observe(deposit, seen, reported_block_hash=deposit.block_hash, reported_confirmations=confirmations)
 
     def _required(self) -> int:
         finality = self.network.settings.finality
         return finality if finality != "finalized" else max(self.tip.head.height - self.cursor.block.number + 1, 1)
 
-    async def _is_final_for_merchant(self, reference: str, one: Deposit) -> bool:
+    async def _is_final_for_merchant(self, reference: str, deposit: Deposit) -> bool:
         """Whether the deposit has the confirmations that its merchant asks for beyond those of the rail."""
         found = await transaction_store.find_by_reference(self.services.db, self.network.name, self.network.mode, reference)
         if found is None:
             return True
         wanted = (await payment_settings.of(self.services.db, found[0])).confirmations.get(self.network.name)
         if wanted == "finalized":
-            return self.tip.finalized is None or one.block_number <= self.tip.finalized.height
-        return wanted is None or self.tip.head.height - one.block_number + 1 >= wanted
+            return self.tip.finalized is None or deposit.block_number <= self.tip.finalized.height
+        return wanted is None or self.tip.head.height - deposit.block_number + 1 >= wanted
 
-    def _confirmed(self, reference: str, one: Deposit) -> Observation:
-        confirmed = self._observation(reference, one, "confirmed")
-        return msgspec.structs.replace(confirmed, payer=None if one.sender is None else Payer(one.sender))
+    def _confirmed(self, reference: str, deposit: Deposit) -> Observation:
+        confirmed = self._observation(reference, deposit, "confirmed")
+        return msgspec.structs.replace(confirmed, payer=None if deposit.sender is None else Payer(deposit.sender))
 
-    def _reversal(self, reference: str, one: Deposit, outcome: Outcome, reversal_ref: str) -> Observation:
+    def _reversal(self, reference: str, deposit: Deposit, outcome: Outcome, reversal_ref: str) -> Observation:
         """All that was confirmed of it is gone, or there again."""
-        return msgspec.structs.replace(self._observation(reference, one, outcome), reversal_ref=reversal_ref)
+        return msgspec.structs.replace(self._observation(reference, deposit, outcome), reversal_ref=reversal_ref)
 
-    def _observation(self, reference: str, one: Deposit, outcome: Outcome, block_hash: str | None = None) -> Observation:
+    def _observation(self, reference: str, deposit: Deposit, outcome: Outcome, block_hash: str | None = None) -> Observation:
         """What is known only as part of a block has the block in its reference: it can vanish and come again."""
         return Observation(
             reference=reference,
             outcome=outcome,
-            external_ref=one.reference if block_hash is None else f"{one.reference}@{block_hash}",
-            transfer_ref=one.reference,
-            amount_minor=one.amount_minor,
-            currency=one.currency,
-            arrived_at=one.block_at,
+            external_ref=deposit.reference if block_hash is None else f"{deposit.reference}@{block_hash}",
+            transfer_ref=deposit.reference,
+            amount_minor=deposit.amount_minor,
+            currency=deposit.currency,
+            arrived_at=deposit.block_at,
         )
 
-    async def _observe(self, one: Deposit, observation: Observation, **changes: Any) -> None:
+    async def _observe(self, deposit: Deposit, observation: Observation, **changes: Any) -> None:
         """Apply it to the payment, unless the deposit has changed since it was read. Raises `BalanceLimitExceeded`."""
         name, mode = self.network.name, self.network.mode
-        reported = msgspec.structs.replace(one, **changes)
+        reported = msgspec.structs.replace(deposit, **changes)
 
         async def action(work: Work) -> None:
-            if not await deposits_store.settle(work.tx, name, mode, one, reported, work.now):
+            if not await deposits_store.settle(work.tx, name, mode, deposit, reported, work.now):
                 return
             found = await transaction_store.find_by_reference(work.tx, name, mode, observation.reference)
             if found is None:
-                log.error("deposit_without_payment", part=name, detail=one.reference)
+                log.error("deposit_without_payment", part=name, detail=deposit.reference)
                 return
             await reversals.apply(work, *found, observation)
 

@@ -17,7 +17,7 @@ SLICE = Slice(
         Job(MEASURE_S, jobs.measure_payouts),
         Job(REFUSE_MARKED_S, operator_payouts.refuse_marked),
         Job(COLLECT_S, jobs.collect_deposits),
-    ),
+    )
 )
 RAIL = Rail(
     slice=SLICE,

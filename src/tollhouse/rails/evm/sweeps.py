@@ -8,6 +8,7 @@ address for gas: it is sent from the wallet that pays, and the sweep follows whe
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from decimal import Decimal
+from functools import partial
 from typing import Literal
 from uuid import UUID
 from weakref import WeakKeyDictionary
@@ -63,7 +64,7 @@ async def collect(payouts: ChainPayouts, cursor: Cursor, now: datetime) -> None:
         terms = SweepTerms(wallet.sweep_to, price, cursor, units_of(network.settings.sweep_reserve, COIN_DECIMALS))
         sweeper = Sweeper(payouts, node, terms, now)
         await sweeper.give_up_waiting()
-        for asset in sorted(network.assets.values(), key=lambda one: one.contract is None):  # tokens need the coin
+        for asset in sorted(network.assets.values(), key=lambda asset: asset.contract is None):  # tokens need the coin
             if asset.currency in network.settings.sweep_above:
                 await sweeper.collect(asset)
 
@@ -79,12 +80,12 @@ class Sweeper:
         """Currencies for which the signer refused one, and `gas` where it refused that."""
 
     async def give_up_waiting(self) -> None:
-        """End what nothing was signed for in some time, so that it is tried anew. What still waits holds up its currency."""
+        """End what nothing was signed for in some time, to try it again. What still waits holds up its currency."""
         for waiting in await sweeps_store.list_waiting(self.db, self.network.name, self.network.mode):
             is_old = self.now - waiting.created_at > AGAIN_AFTER
             is_signed = is_old and bool(await self.payouts.signer.find_signed(waiting.id))  # by a database restored since
             if is_old and not is_signed:
-                await self.db.transact(lambda tx, one=waiting: _give_up(tx, one, self.now))
+                await self.db.transact(partial(_give_up, waiting=waiting, now=self.now))
                 continue
             self.held_up.add("gas" if waiting.kind == "gas" else waiting.currency)
             if is_signed or waiting.kind == "gas":
@@ -98,16 +99,16 @@ class Sweeper:
             self.db, self.network.name, self.network.mode, currency, self._final, places.get(currency, ""), least, AT_ONCE
         )
         await self._ensure_derived_by_signer(found)
-        for one in found:
+        for collectable in found:
             if currency in self.held_up:
                 return
             try:
-                await self._collect(asset, one, least)
+                await self._collect(asset, collectable, least)
             except CannotPrepare as error:
-                log.warning("sweep_waits", part=self.network.name, detail=one.address, reason=str(error))
+                log.warning("sweep_waits", part=self.network.name, detail=collectable.address, reason=str(error))
             except (WouldRevert, NodeCallError) as error:  # this address alone
-                log.warning("sweep_failed", part=self.network.name, detail=one.address, reason=str(error))
-            places[currency] = one.address.lower()
+                log.warning("sweep_failed", part=self.network.name, detail=collectable.address, reason=str(error))
+            places[currency] = collectable.address.lower()
         if len(found) < AT_ONCE:
             places[currency] = ""
 
@@ -119,53 +120,53 @@ class Sweeper:
             await payouts_store.wait(self.db, waiting.id, str(error), error.waits_for, self.now)
 
     async def _ensure_derived_by_signer(self, found: list[Collectable]) -> None:
-        derived = await self.payouts.signer.derive_addresses([one.index for one in found]) if found else ()
-        if [one.address for one in found] != list(derived):
+        derived = await self.payouts.signer.derive_addresses([collectable.index for collectable in found]) if found else ()
+        if [collectable.address for collectable in found] != list(derived):
             raise CannotPrepare("the signer's deposit addresses are not those of the extended public key")
 
-    async def _collect(self, asset: Asset, one: Collectable, least: int) -> None:
+    async def _collect(self, asset: Asset, collectable: Collectable, least: int) -> None:
         coin = self.network.assets[self.network.settings.coin]
-        units = await self._balance(one.address, asset)
-        coins = units if asset is coin else await self._balance(one.address, coin)
+        units = await self._balance(collectable.address, asset)
+        coins = units if asset is coin else await self._balance(collectable.address, coin)
         if units < least:
             return
         # The node estimates a transfer of the coin for any amount; for a token only for what is there.
-        transfer = ChainTransfer(one.address, self.terms.sweep_to, asset.contract, 1 if asset is coin else units)
+        transfer = ChainTransfer(collectable.address, self.terms.sweep_to, asset.contract, 1 if asset is coin else units)
         gas, price = await sending.estimate_gas(self.node, transfer), self.terms.price
         spendable = coins - self.terms.reserve_wei
         if asset is coin:
             units = spendable - gas * price.fee_per_gas
             if units > 0:
-                await self._sweep(asset, one, units, GasTerms(gas, price.fee_per_gas, price.tip_per_gas))
+                await self._sweep(asset, collectable, units, GasTerms(gas, price.fee_per_gas, price.tip_per_gas))
             return
         affordable = min(max(spendable, 0) // gas, price.fee_per_gas)
         if affordable >= price.usual_per_gas:
-            await self._sweep(asset, one, units, GasTerms(gas, affordable, min(price.tip_per_gas, affordable)))
+            await self._sweep(asset, collectable, units, GasTerms(gas, affordable, min(price.tip_per_gas, affordable)))
         elif "gas" not in self.held_up:
-            await self._fund(coin, one, gas * price.fee_per_gas - spendable)
+            await self._fund(coin, collectable, gas * price.fee_per_gas - spendable)
 
     async def _balance(self, address: str, asset: Asset) -> int:
         """What an address has both in the final block and now."""
         final = await self.reader.balance(address, asset, self.terms.cursor.block.hash)
         return min(final, await self.reader.balance(address, asset, None))
 
-    async def _sweep(self, asset: Asset, one: Collectable, units: int, terms: GasTerms) -> None:
-        new = self._new("sweep", asset, one.index, self.terms.sweep_to, units)
-        nonce = await sending.count_sent(self.node, one.address, "pending")
+    async def _sweep(self, asset: Asset, collectable: Collectable, units: int, terms: GasTerms) -> None:
+        new = self._new("sweep", asset, collectable.index, self.terms.sweep_to, units)
+        nonce = await sending.count_sent(self.node, collectable.address, "pending")
 
         async def reserve(tx: Tx) -> None:
             await payouts_store.insert(tx, new, self.now)
             payout = await payouts_store.lock(tx, new.id)
-            taken = await sweeps_store.take(tx, new.rail, new.mode, new.currency, self._final, one.address, new.id)
-            if payout is None or taken != one.units:
+            taken = await sweeps_store.take(tx, new.rail, new.mode, new.currency, self._final, collectable.address, new.id)
+            if payout is None or taken != collectable.units:
                 raise CannotPrepare("the deposits of the address have changed", "turn")
-            await payouts_store.reserve(tx, payout, one.address, nonce, terms, self.now, self.now + CONTINUE_AFTER)
+            await payouts_store.reserve(tx, payout, collectable.address, nonce, terms, self.now, self.now + CONTINUE_AFTER)
 
         await self._store(reserve)
         await self._sign_and_send(await self._get(new.id))
 
-    async def _fund(self, coin: Asset, one: Collectable, units: int) -> None:
-        new = self._new("gas", coin, one.index, one.address, units)
+    async def _fund(self, coin: Asset, collectable: Collectable, units: int) -> None:
+        new = self._new("gas", coin, collectable.index, collectable.address, units)
         await self._store(lambda tx: payouts_store.insert(tx, new, self.now))
         await self._sign_and_send(await self._get(new.id))
 

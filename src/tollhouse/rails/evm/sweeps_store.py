@@ -44,7 +44,7 @@ LIST_WAITING = """
     SELECT id, kind, currency, created_at FROM chain_payouts
     WHERE rail = $1 AND mode = $2 AND status = 'waiting' AND deposit_index IS NOT NULL ORDER BY created_at, id
 """
-# Coin from a wallet of ours is a deposit only where it is known to be the payout of a merchant.
+# Coin from one of our wallets is a deposit only where it is known to be the payout of a merchant.
 FIND_FUNDINGS = """
     SELECT t.tx_hash FROM unnest($3::text[], $4::text[]) AS t (tx_hash, sender)
     WHERE EXISTS (SELECT FROM chain_wallets w WHERE (w.rail, w.mode, lower(w.address)) = ($1, $2, t.sender))
@@ -108,13 +108,13 @@ async def list_waiting(db: Pool, rail: str, mode: Mode) -> list[WaitingSweep]:
 
 async def find_fundings(db: Pool, rail: str, mode: Mode, transfers: Sequence[BlockTransfer]) -> set[str]:
     """The hashes of those transfers to deposit addresses that are our own, and so no deposits."""
-    hashes, senders = [one.tx_hash for one in transfers], [one.sender for one in transfers]
+    hashes, senders = [transfer.tx_hash for transfer in transfers], [transfer.sender for transfer in transfers]
     return {row["tx_hash"] for row in await db.fetch(FIND_FUNDINGS, rail, mode, hashes, senders)}
 
 
 async def find_sweeps(db: Pool, transfers: Sequence[BlockTransfer]) -> set[str]:
     """The hashes of those transfers that are sweeps."""
-    return {row["tx_hash"] for row in await db.fetch(FIND_SWEEPS, [one.tx_hash for one in transfers])}
+    return {row["tx_hash"] for row in await db.fetch(FIND_SWEEPS, [transfer.tx_hash for transfer in transfers])}
 
 
 async def list_sweeps(

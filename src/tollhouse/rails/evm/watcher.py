@@ -51,17 +51,17 @@ async def credited_units(
     """
     left: dict[tuple[str, str], int] = {}
     credited: list[Deposit] = []
-    for one in deposits:
-        asset = assets[one.currency]
+    for deposit in deposits:
+        asset = assets[deposit.currency]
         if asset.contract is None:
-            credited.append(one)
+            credited.append(deposit)
             continue
-        key = (one.address, one.currency)
+        key = (deposit.address, deposit.currency)
         if key not in left:
-            left[key] = await _rise(reader, header, one.address, asset, swept.get(key, 0))
-        units = min(one.units, left[key])
+            left[key] = await _rise(reader, header, deposit.address, asset, swept.get(key, 0))
+        units = min(deposit.units, left[key])
         left[key] -= units
-        credited.append(msgspec.structs.replace(one, units=units))
+        credited.append(msgspec.structs.replace(deposit, units=units))
     return credited
 
 
@@ -218,14 +218,16 @@ class Watcher(Struct, frozen=True):
 
     async def _swept(self, transfers: Sequence[BlockTransfer], deposits: Sequence[Deposit]) -> dict[tuple[str, str], int]:
         """The tokens that sweeps took from the addresses of these deposits in the same block, by address and currency."""
-        addresses = {one.address for one in deposits}
-        leaving = [one for one in transfers if one.sender in addresses and one.asset.contract is not None]
+        addresses = {deposit.address for deposit in deposits}
+        leaving = [
+            transfer for transfer in transfers if transfer.sender in addresses and transfer.asset.contract is not None
+        ]
         own = await sweeps_store.find_sweeps(self.services.db, leaving) if leaving else set[str]()
         swept: dict[tuple[str, str], int] = {}
-        for one in leaving:
-            if one.tx_hash in own:
-                key = (one.sender or "", one.asset.currency)
-                swept[key] = swept.get(key, 0) + one.units
+        for transfer in leaving:
+            if transfer.tx_hash in own:
+                key = (transfer.sender or "", transfer.asset.currency)
+                swept[key] = swept.get(key, 0) + transfer.units
         return swept
 
     async def _internal(self, header: Header, fresh: Sequence[Deposit]) -> list[Deposit] | None:
@@ -256,7 +258,7 @@ class Watcher(Struct, frozen=True):
         found: list[Deposit] = []
         for address, balance in zip(addresses, balances, strict=True):
             units, count = known.get(address, (0, 0))
-            units += sum(one.units for one in fresh if (one.address, one.currency) == (address, coin))
+            units += sum(deposit.units for deposit in fresh if (deposit.address, deposit.currency) == (address, coin))
             surplus = balance - units
             if surplus > 0:
                 transfer = BlockTransfer(f"internal:{count}", address, self.network.assets[coin], None, surplus)
@@ -280,13 +282,13 @@ class Watcher(Struct, frozen=True):
     def _priced(self, deposits: Sequence[Deposit]) -> list[Deposit]:
         """With their amounts. More than the books can count is ignored."""
         priced: list[Deposit] = []
-        for one in deposits:
-            decimals = self.services.catalogue.currencies[one.currency].decimals
-            amount_minor = to_minor(one.units, decimals, self.network.assets[one.currency].decimals)
+        for deposit in deposits:
+            decimals = self.services.catalogue.currencies[deposit.currency].decimals
+            amount_minor = to_minor(deposit.units, decimals, self.network.assets[deposit.currency].decimals)
             if amount_minor > MINOR_MAX:
-                log.error("deposit_too_large", part=self.network.name, detail=one.reference)
+                log.error("deposit_too_large", part=self.network.name, detail=deposit.reference)
                 amount_minor = 0
-            priced.append(msgspec.structs.replace(one, amount_minor=amount_minor))
+            priced.append(msgspec.structs.replace(deposit, amount_minor=amount_minor))
         return priced
 
 

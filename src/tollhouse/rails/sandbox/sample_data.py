@@ -97,5 +97,5 @@ async def _refund(work: Work, env: MerchantEnv, transaction_id: UUID, amount: st
 
 
 def _at(work: Work, now: datetime) -> Work:
-    """The same transaction at another time."""
+    """This work, at another time."""
     return msgspec.structs.replace(work, now=now)

@@ -84,12 +84,12 @@ async def _hindrance(tx: Tx, merchant_id: MerchantId, active: set[MerchantId], r
     return None
 
 
-def _too_few(one: OutgoingTransfer, reset_until: datetime | None, reviewer: Reviewer) -> Translatable | None:
+def _too_few(transfer: OutgoingTransfer, reset_until: datetime | None, reviewer: Reviewer) -> Translatable | None:
     """The exporting operator counts as an approver, but not on the command line."""
-    if one.released_at is None or one.closed_at is not None:
+    if transfer.released_at is None or transfer.closed_at is not None:
         return "The transfer has not been released."
-    given = len(one.approvals.given) - one.approvals.by_command
-    if not reviewer.is_among(one.approvals.given) and not reviewer.on_command_line:
+    given = len(transfer.approvals.given) - transfer.approvals.by_command
+    if not reviewer.is_among(transfer.approvals.given) and not reviewer.on_command_line:
         given += 1
     if reset_until is None or given >= TWO:
         return None

@@ -83,14 +83,14 @@ def write(batch: Batch) -> bytes:
     else:
         _below(payment, "DbtrAgt/FinInstnId/Othr/Id", NOT_PROVIDED)
     _below(payment, "ChrgBr", "SLEV")
-    for one in batch.transfers:
-        _transfer(payment, one)
+    for transfer in batch.transfers:
+        _transfer(payment, transfer)
     return etree.tostring(document, xml_declaration=True, encoding="UTF-8", pretty_print=True)
 
 
 def outside_eea(batch: Batch) -> list[Transfer]:
     """The transfers to countries of SEPA for which banks require the sender's address."""
-    return [one for one in batch.transfers if one.receiver_iban[:2] in OUTSIDE_EEA]
+    return [transfer for transfer in batch.transfers if transfer.receiver_iban[:2] in OUTSIDE_EEA]
 
 
 def missing_details(receiver_iban: str, bic: str | None, address: PostalAddress | None) -> str | None:
@@ -102,7 +102,7 @@ def missing_details(receiver_iban: str, bic: str | None, address: PostalAddress 
 
 def total(batch: Batch) -> str:
     """The sum of all transfers, in euros."""
-    return _euros(sum(one.amount_minor for one in batch.transfers))
+    return _euros(sum(transfer.amount_minor for transfer in batch.transfers))
 
 
 def id_in(name: str | None) -> UUID | None:
@@ -122,21 +122,21 @@ def plain(text: str, chars_max: int) -> str:
     return " ".join("".join(letters).split())[:chars_max].strip()
 
 
-def _transfer(payment: Element, one: Transfer) -> None:
-    if parse_iban(one.receiver_iban) != one.receiver_iban or one.amount_minor <= 0:
+def _transfer(payment: Element, transfer: Transfer) -> None:
+    if parse_iban(transfer.receiver_iban) != transfer.receiver_iban or transfer.amount_minor <= 0:
         raise ValueError("a transfer goes to an account that was checked, and is above zero")
     node = _below(payment, "CdtTrfTxInf")
-    _below(node, "PmtId/EndToEndId", one.end_to_end_id)
-    amount = _below(node, "Amt/InstdAmt", _euros(one.amount_minor))
+    _below(node, "PmtId/EndToEndId", transfer.end_to_end_id)
+    amount = _below(node, "Amt/InstdAmt", _euros(transfer.amount_minor))
     amount.set("Ccy", CURRENCY)
-    if one.receiver_bic is not None:
-        _below(node, "CdtrAgt/FinInstnId/BICFI", one.receiver_bic)
+    if transfer.receiver_bic is not None:
+        _below(node, "CdtrAgt/FinInstnId/BICFI", transfer.receiver_bic)
     creditor = _below(node, "Cdtr")
-    _below(creditor, "Nm", _name(one.receiver_name))
-    if one.receiver_address is not None:
-        _address(creditor, one.receiver_address)
-    _below(node, "CdtrAcct/Id/IBAN", one.receiver_iban)
-    if words := plain(one.words, WORDS_CHARS_MAX):
+    _below(creditor, "Nm", _name(transfer.receiver_name))
+    if transfer.receiver_address is not None:
+        _address(creditor, transfer.receiver_address)
+    _below(node, "CdtrAcct/Id/IBAN", transfer.receiver_iban)
+    if words := plain(transfer.words, WORDS_CHARS_MAX):
         _below(node, "RmtInf/Ustrd", words)
 
 

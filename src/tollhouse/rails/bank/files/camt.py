@@ -176,8 +176,8 @@ def _statement(node: Node, pages: Node | None, found: _Open, decimals: Mapping[s
         iban=found.iban,
         statement_id=found.statement_id,
         currency=_currency(node, found),
-        opening_minor=opening if all(one.is_first for one in page) else None,
-        closing_minor=closing if all(one.is_last for one in page) else None,
+        opening_minor=opening if all(part.is_first for part in page) else None,
+        closing_minor=closing if all(part.is_last for part in page) else None,
         closing_on=_closing_day(node) or found.last_on,
         entries=tuple(found.heads),
     )
@@ -189,7 +189,7 @@ def _entry(node: Node, iban: str, seen: dict[bytes, int], decimals: Mapping[str,
     side, booked_on = _side(node), _date(node, "BookgDt") or _date(node, "ValDt")
     if booked_on is None:
         raise UnreadableStatementError("An entry has no date.")
-    details = [one for group in node.all("NtryDtls") for one in group.all("TxDtls")]
+    details = [detail for group in node.all("NtryDtls") for detail in group.all("TxDtls")]
     parts = _parts(details, side, amount_minor, node, decimals)
     bank_reference = _reference(node.text("AcctSvcrRef"))
     key = [iban, currency, side, amount_minor, booked_on.isoformat()]
@@ -235,12 +235,12 @@ def _parts(details: list[Node], side: Side, amount_minor: int, entry: Node, deci
         return (whole,)
     if len(details) == 1:
         return (_part(details[0], side, amount_minor),)
-    amounts = [_detail_minor(one, decimals) for one in details]
+    amounts = [_detail_minor(detail, decimals) for detail in details]
     if None in amounts or sum(minor or 0 for minor in amounts) != amount_minor:
         return (whole,)
-    if any(_opposed(one, side) for one in details):
+    if any(_opposed(detail, side) for detail in details):
         return (whole,)
-    return tuple(_part(one, side, minor) for one, minor in zip(details, amounts, strict=True) if minor)
+    return tuple(_part(detail, side, minor) for detail, minor in zip(details, amounts, strict=True) if minor)
 
 
 def _part(node: Node, side: Side, amount_minor: int) -> Part:
@@ -250,16 +250,14 @@ def _part(node: Node, side: Side, amount_minor: int) -> Part:
         amount_minor=amount_minor,
         end_to_end_id=_reference(node.text("Refs/EndToEndId")),
         bank_reference=_reference(node.text("Refs/AcctSvcrRef", "Refs/TxId")),
-        structured=" ".join(one.own_text() for one in node.all("RmtInf/Strd/CdtrRefInf/Ref"))[:WORDS_CHARS_MAX],
+        structured=" ".join(reference.own_text() for reference in node.all("RmtInf/Strd/CdtrRefInf/Ref"))[:WORDS_CHARS_MAX],
         unstructured=" ".join(_free_text(node))[:WORDS_CHARS_MAX],
         other_name=node.text(f"RltdPties/{other}/Pty/Nm", f"RltdPties/{other}/Nm"),
         other_iban=node.text(f"RltdPties/{other}Acct/Id/IBAN"),
         return_reason=_return_reason(node),
         sent_at=_instant(node, "RltdDts/AccptncDtTm"),
         other_bic=parse_bic(node.text(f"{bank}/BICFI", f"{bank}/BIC") or ""),
-        other_address=_address(
-            node.one(f"RltdPties/{other}/Pty/PstlAdr") or node.one(f"RltdPties/{other}/PstlAdr"),
-        ),
+        other_address=_address(node.one(f"RltdPties/{other}/Pty/PstlAdr") or node.one(f"RltdPties/{other}/PstlAdr")),
     )
 
 
@@ -285,7 +283,7 @@ def _values(part: Part) -> list[object]:
 
 def _free_text(node: Node) -> Iterator[str]:
     for path in ("RmtInf/Ustrd", "RmtInf/Strd/AddtlRmtInf"):
-        yield from (one.own_text() for one in node.all(path))
+        yield from (line.own_text() for line in node.all(path))
 
 
 def _detail_minor(node: Node, decimals: Mapping[str, int]) -> int | None:
@@ -314,9 +312,9 @@ def _closing_day(node: Node) -> date | None:
 
 def _balance_node(node: Node, wanted: tuple[str, ...]) -> Node | None:
     for code in wanted:
-        for one in node.all("Bal"):
-            if one.text("Tp/CdOrPrtry/Cd") == code and one.text("Tp/SubTp/Cd") != "INTM":
-                return one
+        for balance in node.all("Bal"):
+            if balance.text("Tp/CdOrPrtry/Cd") == code and balance.text("Tp/SubTp/Cd") != "INTM":
+                return balance
     return None
 
 
@@ -378,8 +376,8 @@ def _page(node: Node | None) -> Page:
 
 def _currency(node: Node, found: _Open) -> str | None:
     """The one currency of a statement: an account in several has a statement for each."""
-    amounts = [one.one("Amt") for one in node.all("Bal")]
-    stated = {node.text("Acct/Ccy"), *(one.attributes.get("Ccy") for one in amounts if one is not None)} - {None}
+    amounts = [balance.one("Amt") for balance in node.all("Bal")]
+    stated = {node.text("Acct/Ccy"), *(amount.attributes.get("Ccy") for amount in amounts if amount is not None)} - {None}
     currencies = stated | found.currencies
     if len(currencies) > 1:
         raise UnreadableStatementError(

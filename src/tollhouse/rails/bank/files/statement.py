@@ -118,16 +118,16 @@ def resolve_repeats(statements: Sequence[Statement], found: Sequence[Repeat]) ->
     Raises `UnreadableStatementError` if a statement does not add up either way.
     """
     by_statement = defaultdict[int, list[Repeat]](list)
-    for one in found:
-        by_statement[one.statement].append(one)
+    for entry in found:
+        by_statement[entry.statement].append(entry)
     resolved, dropped = list(statements), list[Repeat]()
     for numbers in page_groups(statements):
-        here = [one for number in numbers for one in by_statement[number]]
+        here = [entry for number in numbers for entry in by_statement[number]]
         if _are_proven([statements[number] for number in numbers], here):
             continue
         dropped += here
         for number in numbers:
-            gone = {one.head.identity for one in by_statement[number]}
+            gone = {entry.head.identity for entry in by_statement[number]}
             kept = tuple(head for head in statements[number].entries if head.identity not in gone)
             resolved[number] = structs.replace(statements[number], entries=kept)
     return resolved, dropped
@@ -162,7 +162,7 @@ def _are_proven(group: Sequence[Statement], found: Sequence[Repeat]) -> bool:
     if opening is None or closing is None:
         return False
     whole = opening + sum(net_minor(page.entries) for page in group)
-    if whole - net_minor([one.head for one in found]) == closing:
+    if whole - net_minor([entry.head for entry in found]) == closing:
         return False
     if whole == closing:
         return True
@@ -176,7 +176,7 @@ def _are_proven(group: Sequence[Statement], found: Sequence[Repeat]) -> bool:
 
 def net_minor(entries: Sequence[EntryHead]) -> int:
     """What entries add to the balance, negative if they take from it."""
-    return sum(one.amount_minor if one.side == "credit" else -one.amount_minor for one in entries)
+    return sum(entry.amount_minor if entry.side == "credit" else -entry.amount_minor for entry in entries)
 
 
 class Reason(Struct, frozen=True):
@@ -230,7 +230,7 @@ def read_report(node: Node) -> StatusReport:
     for payment in node.all("OrgnlPmtInfAndSts"):
         if payment.text("PmtInfSts") == REJECTED:
             rejected.append(Rejected(None, _reason(payment)))
-        rejected += [_rejected(one) for one in payment.all("TxInfAndSts") if one.text("TxSts") == REJECTED]
+        rejected += [_rejected(transfer) for transfer in payment.all("TxInfAndSts") if transfer.text("TxSts") == REJECTED]
     return StatusReport(message_id, about, status, tuple(rejected))
 
 
@@ -245,5 +245,5 @@ def _reason(node: Node | None) -> Reason:
     found = None if node is None else node.one("StsRsnInf")
     if found is None:
         return Reason("", "")
-    words = " ".join(filter(None, (one.own_text() for one in found.all("AddtlInf"))))
+    words = " ".join(filter(None, (line.own_text() for line in found.all("AddtlInf"))))
     return Reason(found.text("Rsn/Cd", "Rsn/Prtry") or "", words[:300])

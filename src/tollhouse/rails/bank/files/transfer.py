@@ -106,7 +106,7 @@ class BankTransfer:
         return RefundState("pending")
 
     async def payout(self, order: PayoutOrder) -> Submission:
-        """The same as a refund."""
+        """Insert the transfer, which waits for an export. Its id is the end-to-end id that statements show."""
         return self._take(order)
 
     async def payout_state(self, order: PayoutOrder, now: datetime) -> PayoutState:  # noqa: ARG002 - as the seam asks

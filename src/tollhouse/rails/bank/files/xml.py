@@ -138,7 +138,7 @@ class XmlReader:
         self._silent = 0
         node, before, around = self._around.pop(), self._before.pop(), self._around
         if node.name in self._names:
-            take = self._takers.get((*(one.name for one in around), node.name))
+            take = self._takers.get((*(outer.name for outer in around), node.name))
             if take is not None:
                 take(node, around)
                 self._nodes = before

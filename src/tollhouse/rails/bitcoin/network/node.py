@@ -173,9 +173,11 @@ class BitcoinNode:
         known = await self._call(Descriptors, "listdescriptors")
         return max(
             (
-                one.range[1]
-                for one in known.descriptors
-                if _scripts(one.desc) == _scripts(named.descriptor) and one.range is not None and one.range[0] == 0
+                watched.range[1]
+                for watched in known.descriptors
+                if _scripts(watched.desc) == _scripts(named.descriptor)
+                and watched.range is not None
+                and watched.range[0] == 0
             ),
             default=-1,
         )
@@ -190,7 +192,7 @@ class BitcoinNode:
         named = await self._call(NamedDescriptor, "getdescriptorinfo", descriptor)
         request = {"desc": named.descriptor, "range": [0, last_index], "timestamp": "now"}
         outcomes = await self._call(list[ImportOutcome], "importdescriptors", [request])
-        if [one.success for one in outcomes] != [True]:
+        if [outcome.success for outcome in outcomes] != [True]:
             raise NodeResponseError("the wallet does not watch the addresses")
 
     async def since(self, block_hash: str | None, depth: int) -> WalletEntries:
@@ -228,7 +230,7 @@ class BitcoinNode:
         """Which of these outputs are in the chain, and spent by no transaction of it. The mempool does not count."""
         calls = [RpcCall("gettxout", (txid, vout, False)) for txid, vout in outpoints]
         outcomes = await self._rpc.batch(UnspentOutput, calls)
-        return {one for one, outcome in zip(outpoints, outcomes, strict=True) if outcome is not None}
+        return {outpoint for outpoint, outcome in zip(outpoints, outcomes, strict=True) if outcome is not None}
 
     async def coins(self) -> list[WalletCoin]:
         """The outputs of the wallet in blocks, without mined ones that are too young, and what the mempool spends."""

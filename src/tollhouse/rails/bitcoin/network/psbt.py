@@ -80,7 +80,7 @@ def draft(
     """
     ensure_payable(account, payments)
     worth = [coin for coin in coins if coin.amount_minor * 1000 > INPUT_VBYTES * rate]
-    taken_minor, wanted_minor = 0, sum(one.amount_minor for one in payments)
+    taken_minor, wanted_minor = 0, sum(payment.amount_minor for payment in payments)
     why = f"the payments need {wanted_minor} satoshis and a network fee"
     for number, coin in enumerate(worth, 1):
         taken_minor += coin.amount_minor
@@ -107,15 +107,15 @@ def ensure_payable(account: AccountKey, payments: Sequence[Payment]) -> None:
     """Raises `PsbtRefusedError` if an address is not of the network, or an amount is less than the network relays."""
     if not payments:
         raise PsbtRefusedError("There is nothing to pay.")
-    for one in payments:
-        limit = dust_limit(account.network, one.address)
+    for payment in payments:
+        limit = dust_limit(account.network, payment.address)
         if limit is None:
-            raise PsbtRefusedError(Text("%(address)s is not an address of this network.", address=one.address))
-        if one.amount_minor < limit:
+            raise PsbtRefusedError(Text("%(address)s is not an address of this network.", address=payment.address))
+        if payment.amount_minor < limit:
             raise PsbtRefusedError(
                 Text(
                     "%(address)s must get at least %(limit)s satoshis: the network relays no less.",
-                    address=one.address,
+                    address=payment.address,
                     limit=limit,
                 )
             )
@@ -152,8 +152,8 @@ def read_signed(requested: str, returned: bytes) -> SignedTransaction:
         if isinstance(error, PsbtRefusedError):
             raise
         raise PsbtRefusedError(f"The transaction is not signed by the keys of the account: {error}") from None
-    for one in signed.vin:
-        items = one.script_witness.stack
+    for spent in signed.vin:
+        items = spent.script_witness.stack
         if len(items) != KEY_WITNESS_ITEMS or not items[0] or items[0][-1] != SIGHASH_ALL:
             raise PsbtRefusedError("A signature does not cover the whole transaction (SIGHASH_ALL).")
     return SignedTransaction(signed.serialize(include_witness=True), signed.id.hex(), signed.vsize)
@@ -170,7 +170,7 @@ def _funded(
 
     change_key = keys.public_key(account, keys.CHANGE, change_index)
     change_script = keys.script_of(keys.address(account, keys.CHANGE, change_index), account.network)
-    outputs = [TxOut.from_address(one.amount_minor, keys.normal_address(one.address)) for one in payments]
+    outputs = [TxOut.from_address(payment.amount_minor, keys.normal_address(payment.address)) for payment in payments]
     try:
         inputs = [_input(account, coin) for coin in coins]
         funded = build_psbt(inputs, outputs, FeeRate(sats_per_kvbyte=rate), change_script, lock_time=height)
@@ -224,8 +224,8 @@ def _signatures(returned: bytes) -> "Psbt":
     if raw.startswith(MAGIC):
         return Psbt.parse(raw).to_v0()
     signed = Tx.parse(raw)
-    witnesses = [one.script_witness for one in signed.vin]
+    witnesses = [spent.script_witness for spent in signed.vin]
     found = Psbt.from_tx(signed)
-    for one, witness in zip(found.inputs, witnesses, strict=True):
-        one.final_script_witness = witness
+    for spent, witness in zip(found.inputs, witnesses, strict=True):
+        spent.final_script_witness = witness
     return found

@@ -100,22 +100,25 @@ class OutputChange(Struct, frozen=True):
 def listed_outputs(entries: Iterable[WalletEntry]) -> list[WalletEntry]:
     """Received outputs. Newly mined coins count when they can be spent, after 100 blocks."""
     return [
-        one
-        for one in entries
-        if one.category in {"receive", "generate"} and one.address is not None and one.vout is not None and one.amount > 0
+        entry
+        for entry in entries
+        if entry.category in {"receive", "generate"}
+        and entry.address is not None
+        and entry.vout is not None
+        and entry.amount > 0
     ]
 
 
 def unconfirmed(entries: Iterable[WalletEntry], asked: Mapping[str, int]) -> list[str]:
     """The transactions of which only the mempool says whether they are on their way."""
-    found = {one.txid for one in entries if one.confirmations == 0}
+    found = {entry.txid for entry in entries if entry.confirmations == 0}
     return sorted(found | {txid for txid, confirmations in asked.items() if confirmations == 0})
 
 
 def unlisted(known: Iterable[DepositOutput], entries: Iterable[WalletEntry]) -> list[str]:
     """Transactions to ask the node for: it does not list those whose coins another transaction in the chain has spent."""
-    listed = {one.txid for one in entries}
-    return sorted({one.txid for one in known if one.is_watched and one.txid not in listed})
+    listed = {entry.txid for entry in entries}
+    return sorted({output.txid for output in known if output.is_watched and output.txid not in listed})
 
 
 def changes(
@@ -133,23 +136,29 @@ def changes(
     they are more than those of the rail. What is neither listed nor asked for has not changed. Raises `NodeResponseError`
     for amounts that are not in satoshis.
     """
-    found = {(one.txid, one.vout or 0): one for one in listed_outputs(entries)}
+    found = {(output.txid, output.vout or 0): output for output in listed_outputs(entries)}
     found |= {
-        one.outpoint: WalletEntry("receive", Decimal(one.amount_minor) / SATOSHIS, one.txid, 0, one.address, one.vout)
-        for one in known.values()
-        if one.txid in asked and one.outpoint not in found
+        output.outpoint: WalletEntry(
+            "receive", Decimal(output.amount_minor) / SATOSHIS, output.txid, 0, output.address, output.vout
+        )
+        for output in known.values()
+        if output.txid in asked and output.outpoint not in found
     }
     found = {
-        outpoint: structs.replace(one, confirmations=asked.get(one.txid, one.confirmations))
-        for outpoint, one in found.items()
+        outpoint: structs.replace(output, confirmations=asked.get(output.txid, output.confirmations))
+        for outpoint, output in found.items()
     }
     rules = _Rules(mempool, needed, wished or {}, _sums(known, found, mempool))
     new = [rules.next(known.get(outpoint), entry) for outpoint, entry in found.items()]
     changed = [
-        structs.replace(one, version=one.version + 1) for one in new if one is not None and one != known.get(one.outpoint)
+        structs.replace(output, version=output.version + 1)
+        for output in new
+        if output is not None and output != known.get(output.outpoint)
     ]
-    ordered = sorted(changed, key=lambda one: REPORT_ORDER.index(one.status))
-    return [OutputChange(one, rules.report(known.get(one.outpoint), one, found[one.outpoint])) for one in ordered]
+    ordered = sorted(changed, key=lambda output: REPORT_ORDER.index(output.status))
+    return [
+        OutputChange(output, rules.report(known.get(output.outpoint), output, found[output.outpoint])) for output in ordered
+    ]
 
 
 def _sums(
@@ -157,12 +166,14 @@ def _sums(
 ) -> Mapping[str, int]:
     """The amounts at each address together, of all outputs that were credited or are on their way."""
     amounts = {
-        one.outpoint: (one.address, one.amount_minor) for one in known.values() if one.status in {"seen", "confirmed"}
+        output.outpoint: (output.address, output.amount_minor)
+        for output in known.values()
+        if output.status in {"seen", "confirmed"}
     }
-    for outpoint, one in found.items():
+    for outpoint, output in found.items():
         amounts.pop(outpoint, None)
-        if _is_live(one, mempool):
-            amounts[outpoint] = (one.address or "", satoshis(one.amount))
+        if _is_live(output, mempool):
+            amounts[outpoint] = (output.address or "", satoshis(output.amount))
     sums: dict[str, int] = {}
     for address, amount_minor in amounts.values():
         sums[address] = sums.get(address, 0) + amount_minor

@@ -114,10 +114,10 @@ class StripeCards:
             log.info("payment_page_not_closed", part=self.name, detail=str(error))
 
     async def find_reference(self, intent_id: str) -> str | None:
-        """The reference of the provider's payment of this ID; None if it did not begin on a page of ours."""
+        """The reference of the provider's payment of this ID; None if it did not begin on one of our pages."""
         query = {"payment_intent": intent_id, "limit": "1"}
         found = await self._client.get("/v1/checkout/sessions", SessionList, **query)
-        return next((one.id for one in found.data if one.client_reference_id), None)
+        return next((session.id for session in found.data if session.client_reference_id), None)
 
     async def read_dispute(self, dispute_id: str) -> StripeDispute:
         """The current state of a dispute. Raises `RailUnavailableError` and `StripeError`."""
@@ -128,7 +128,7 @@ class StripeCards:
         query = {"created[gte]": str(int(since.timestamp())), "limit": str(DISPUTES_PER_PAGE)}
         for _ in range(DISPUTE_PAGES_MAX):
             page = await self._client.get("/v1/disputes", StripeDisputeList, **query)
-            yield [self._of_this_mode(one) for one in page.data]
+            yield [self._of_this_mode(dispute) for dispute in page.data]
             if not page.has_more or not page.data:
                 return
             query["starting_after"] = page.data[-1].id
@@ -157,7 +157,7 @@ class StripeCards:
             query["created[lte]"] = str(int(until.timestamp()))
         for _ in range(BALANCE_TRANSACTION_PAGES_MAX):
             page = await self._client.get("/v1/balance_transactions", StripeBalanceTransactionList, **query)
-            yield [one for found in page.data if (one := self._read_transaction(found)) is not None]
+            yield [change for found in page.data if (change := self._read_transaction(found)) is not None]
             if not page.has_more or not page.data:
                 return
             query["starting_after"] = page.data[-1].id
@@ -278,9 +278,9 @@ class StripeCards:
         query = {"payment_intent": order.receiver, "limit": str(REFUNDS_PER_PAGE)}
         for _ in range(REFUND_PAGES_MAX):
             page = await self._client.get("/v1/refunds", StripeRefundList, **query)
-            for one in page.data:
-                if (one.metadata or {}).get(REFUND) == str(order.id):
-                    return one
+            for refund in page.data:
+                if (refund.metadata or {}).get(REFUND) == str(order.id):
+                    return refund
             if not page.has_more or not page.data:
                 return None
             query["starting_after"] = page.data[-1].id

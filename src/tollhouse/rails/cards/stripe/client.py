@@ -30,7 +30,7 @@ TIMEOUT_S, CONNECT_TIMEOUT_S = 8, 4
 TRIES, RETRY_AFTER_MS = 2, 300
 BODY_BYTES_MAX = 1024 * 1024
 UNDECIDED = frozenset({401, 403, 408, 409, 429})
-"""Refusals that concern the request or the key, not what is asked for."""
+"""Statuses of errors that concern the request or the key, not the object."""
 T = TypeVar("T")
 
 
@@ -61,7 +61,7 @@ def read_account(rail: str, settings: StripeSettings) -> StripeAccount:
 
 
 class StripeError(Exception):
-    """A definite refusal, as its HTTP status and code. The message is not kept, since it may quote what was sent."""
+    """An error that is definite, by its HTTP status and code. The message is not kept, since it may quote what was sent."""
 
     def __init__(self, status: int, error: StripeErrorObject) -> None:
         super().__init__(f"{status} {error.code or error.type}".strip())
@@ -132,8 +132,8 @@ class StripeClient:
 
 
 def _encode(form: Mapping[str, str]) -> str:
-    """As a form. A name that ends with `[]` has several values, separated by spaces."""
-    pairs = [(name, one) for name, value in form.items() for one in (value.split() if name.endswith("[]") else (value,))]
+    """The encoded form. A name that ends with `[]` has several values, separated by spaces."""
+    pairs = [(name, part) for name, value in form.items() for part in (value.split() if name.endswith("[]") else (value,))]
     return urlencode(pairs)
 
 

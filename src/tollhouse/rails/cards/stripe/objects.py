@@ -47,7 +47,7 @@ class CheckoutSession(Struct, frozen=True):
 
 
 class StripeRefund(Struct, frozen=True):
-    """A refund at the provider. `metadata` has the ID of ours."""
+    """A refund at the provider. `metadata` has the ID of our refund."""
 
     id: Id
     status: str | None
@@ -165,7 +165,7 @@ class StripeErrorObject(Struct, frozen=True):
 
 
 class StripeErrorBody(Struct, frozen=True):
-    """The body of a refusal."""
+    """The body of an error response."""
 
     error: StripeErrorObject = StripeErrorObject()
 

@@ -24,10 +24,7 @@ from tollhouse.rails.cards.stripe.objects import (
 
 OPEN, CLOSED = frozenset({"needs_response", "under_review"}), frozenset({"won", "lost"})
 """Other statuses are those of inquiries, which take no money: `warning_needs_response` and the like."""
-NAMES = {
-    "refund_policy": "refund_policy_disclosure",
-    "cancellation_policy": "cancellation_policy_disclosure",
-}
+NAMES = {"refund_policy": "refund_policy_disclosure", "cancellation_policy": "cancellation_policy_disclosure"}
 """Members of evidence that the provider calls otherwise: under our names it takes files."""
 UNNAMED = {"customer_communication": "Customer communication", "service_documentation": "Service documentation"}
 """Members that are files at the provider. Our texts go into its text for everything else, below a heading."""
@@ -66,8 +63,8 @@ def observe(session: CheckoutSession) -> Observation | None:
     """The observation of the current state; None while nothing has happened.
 
     A declined card is no observation: the customer tries another one on the same page, until it expires. The states of
-    one page come in one order only, and `confirmed` and `failed` are final, so that whoever reads an earlier state late
-    changes nothing. Raises `InexactAmountError`.
+    one page come in one order only, and `confirmed` and `failed` are final, so that an earlier state that is read
+    late changes nothing. Raises `InexactAmountError`.
     """
     intent = intent_of(session)
     if intent is not None and intent.status == "succeeded":
@@ -162,7 +159,7 @@ class ProviderBalance(Struct, frozen=True):
 class BalanceTransaction(Struct, frozen=True, kw_only=True):
     """A change of the balance. `amount_minor` is without the fee, which is below zero if it was given back.
 
-    `object_id`: the payment or refund of ours that the source names in its metadata.
+    `object_id`: our payment or refund that the source names in its metadata.
     """
 
     external_id: str
@@ -214,7 +211,7 @@ def read_transaction(found: StripeBalanceTransaction) -> BalanceTransaction:
 
 
 def _by_currency(amounts: Sequence[StripeBalanceAmount]) -> dict[str, int]:
-    return {one.currency.upper(): from_provider(one.currency.upper(), one.amount) for one in amounts}
+    return {amount.currency.upper(): from_provider(amount.currency.upper(), amount.amount) for amount in amounts}
 
 
 def _named(source: StripeBalanceTransactionSource | None, name: str) -> UUID | None:

@@ -161,7 +161,7 @@ class BlockReader:
         found: list[list[BlockTransfer]] = []
         for start in range(0, len(headers), BLOCKS_AT_ONCE):
             some = headers[start : start + BLOCKS_AT_ONCE]
-            blocks = await self._node.batch(FullBlock, [RpcCall("eth_getBlockByHash", (one.hash, True)) for one in some])
+            blocks = await self._node.batch(FullBlock, [RpcCall("eth_getBlockByHash", (block.hash, True)) for block in some])
             logs = await self._logs(some)
             for header, block, events in zip(some, blocks, logs, strict=True):
                 if block is None or block.hash != header.hash:
@@ -222,9 +222,17 @@ class BlockReader:
 
     def _of_coin(self, block: FullBlock) -> list[BlockTransfer]:
         return [
-            BlockTransfer(one.hash, one.to.lower(), self._coin, one.sender.lower(), number_of(one.value))
-            for one in block.transactions
-            if one.to is not None and one.to.lower() != one.sender.lower() and number_of(one.value) > 0
+            BlockTransfer(
+                transaction.hash,
+                transaction.to.lower(),
+                self._coin,
+                transaction.sender.lower(),
+                number_of(transaction.value),
+            )
+            for transaction in block.transactions
+            if transaction.to is not None
+            and transaction.to.lower() != transaction.sender.lower()
+            and number_of(transaction.value) > 0
         ]
 
     def _of_tokens(self, header: Header, events: Sequence[TransferLog]) -> list[BlockTransfer]:

@@ -109,6 +109,6 @@ async def read_balances(node: EvmNode, addresses: Sequence[str], contract: str |
         found = await node.batch(
             HEX_DATA, [RpcCall("eth_call", (balance_call(contract, address), at)) for address in addresses]
         )
-    if not all(one is not None and one != "0x" for one in found):
+    if not all(balance is not None and balance != "0x" for balance in found):
         raise NodeResponseError("balances are missing")
-    return [number_of(one) for one in found if one is not None]
+    return [number_of(balance) for balance in found if balance is not None]

@@ -85,7 +85,7 @@ class ChainTransfer(Struct, frozen=True):
 
     @property
     def call(self) -> dict[str, str]:
-        """As a node estimates and calls it."""
+        """The transaction object that a node estimates or calls."""
         if self.contract is None:
             return {"from": self.sender, "to": self.receiver, "value": hex(self.amount_units)}
         return {"from": self.sender, "to": self.contract, "data": transfer_data(self.receiver, self.amount_units)}
@@ -146,7 +146,7 @@ async def read_wallet(node: EvmNode, address: str, contract: str | None) -> Payi
     found = await node.batch(_NUMBER, calls)
     if None in found:
         raise NodeResponseError("the node returned nothing for the wallet")
-    return PayingWallet(*(number_of(f"0x0{one[2:]}") for one in found if one is not None))
+    return PayingWallet(*(number_of(f"0x0{number[2:]}") for number in found if number is not None))
 
 
 async def estimate_gas(node: EvmNode, transfer: ChainTransfer) -> int:

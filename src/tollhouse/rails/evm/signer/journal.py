@@ -44,7 +44,7 @@ class SignedEntry(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
     @property
     def signed(self) -> SignedTransfer:
-        """As it is answered."""
+        """The signer's answer."""
         return SignedTransfer(self.order.order_id, self.sender, self.nonce, self.terms, self.tx_hash, self.raw)
 
 

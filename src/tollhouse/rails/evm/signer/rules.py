@@ -127,7 +127,7 @@ class Signer:
             own = {
                 self.wallet.address.lower(),
                 ZERO,
-                *(one.contract.lower() for one in network.assets.values() if one.contract),
+                *(token.contract.lower() for token in network.assets.values() if token.contract),
             }
             if order.receiver.lower() in own:
                 raise NotSigned("receiver_invalid", f"{order.receiver} is no account of a receiver.")
