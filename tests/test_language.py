@@ -21,7 +21,7 @@ IN_PROSE = re.compile(
     re.IGNORECASE,
 )
 """Words that nobody says on a page or in a manual of this field."""
-READ_WHOLE = ("accounts", "instance", "kernel", "ledger", "oauth", "payments", "platform", "rails", "transfers", "webhooks")
+READ_WHOLE = ("accounts", "instance", "kernel", "ledger", "oauth", "pages", "payments", "platform", "rails", "transfers", "webhooks")
 """Packages whose docstrings, comments and SQL are read too, and whose variables are nouns."""
 COLUMNS = frozenset({"deed"})
 """Banned words that are names of columns."""

@@ -98,7 +98,7 @@ async def begin(tx: Tx, shown: PaymentLink, new: NewAttempt, now: datetime, paye
     price, only attempts of the same price are shared, and those of a single-payment link for which money has been seen. The
     link is locked, so that paying, canceling and expiring cannot interleave.
 
-    Raises `RateLimited` if too many attempts of other prices were started lately.
+    Raises `RateLimited` if too many attempts of other prices were started within `CHOSEN_ATTEMPTS_SPAN`.
     """
     link = await link_store.lock(tx, shown.env, shown.id)
     if link.status_at(now) != "active":
@@ -121,19 +121,19 @@ async def _find_shared(db: Pool | Tx, link: PaymentLink, method_id: str, price: 
     open_ones = await transaction_store.list_newest_open(db, link, now, OPEN_ATTEMPTS_MAX)
     is_single, is_full = link.max_payments == 1, len(open_ones) >= OPEN_ATTEMPTS_MAX
     if not link.is_price_chosen:
-        shared = (one.id for one in open_ones if is_single or (is_full and one.method_id == method_id))
+        shared = (attempt.id for attempt in open_ones if is_single or (is_full and attempt.method_id == method_id))
         return next(shared, None)
-    for one in open_ones:
-        is_same = (one.method_id, one.price) == (method_id, price)
-        if (is_single and one.is_paid_in_part) or ((is_single or is_full) and is_same):
-            return one.id
+    for attempt in open_ones:
+        is_same = (attempt.method_id, attempt.price) == (method_id, price)
+        if (is_single and attempt.is_paid_in_part) or ((is_single or is_full) and is_same):
+            return attempt.id
     if is_full:
         _require_room(open_ones[-1].created_at, now)
     return None
 
 
 def _require_room(oldest_at: datetime, now: datetime) -> None:
-    """Raise `RateLimited` if the oldest of as many attempts as can be open was started lately."""
+    """Raise `RateLimited` if the oldest of as many attempts as can be open was started within `CHOSEN_ATTEMPTS_SPAN`."""
     wait = oldest_at + CHOSEN_ATTEMPTS_SPAN - now
     if wait > timedelta():
         raise RateLimited(wait)

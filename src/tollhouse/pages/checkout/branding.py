@@ -82,7 +82,7 @@ def contacts(branding: Branding) -> list[Contact]:
     if email := mailto_link(branding):
         found.append(Contact(email, branding.support_email or "", "mail"))
     if phone := branding.support_phone:
-        found.append(Contact("tel:" + "".join(one for one in phone if one in DIALLED), phone, "phone"))
+        found.append(Contact("tel:" + "".join(character for character in phone if character in DIALLED), phone, "phone"))
     if url := branding.support_url:
         found.append(Contact(url, urlsplit(url).netloc, "globe"))
     return found
@@ -92,15 +92,15 @@ def _hex(color: Color) -> str:
     return "#" + bytes(color).hex()
 
 
-def _mix(one: Color, other: Color, percent: int) -> Color:
+def _mix(color: Color, other: Color, percent: int) -> Color:
     """So many per cent of one colour, the rest of the other."""
-    red, green, blue = ((mine * percent + its * (100 - percent)) // 100 for mine, its in zip(one, other, strict=True))
+    red, green, blue = ((mine * percent + its * (100 - percent)) // 100 for mine, its in zip(color, other, strict=True))
     return red, green, blue
 
 
-def _contrast(one: Color, other: Color) -> Decimal:
+def _contrast(color: Color, other: Color) -> Decimal:
     """From 1 to 21."""
-    darker, lighter = sorted((_luminance(one), _luminance(other)))
+    darker, lighter = sorted((_luminance(color), _luminance(other)))
     return (lighter + Decimal("0.05")) / (darker + Decimal("0.05"))
 
 

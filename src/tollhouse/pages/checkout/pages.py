@@ -77,11 +77,7 @@ ACTIONS = {
     "simulator": "Simulate a successful, failed or late payment.",
 }
 """What the customer does, by the type of method."""
-DURATIONS = {
-    "instant": "Confirmed at once.",
-    "minutes": "Takes a few minutes.",
-    "days": "Takes up to two business days.",
-}
+DURATIONS = {"instant": "Confirmed at once.", "minutes": "Takes a few minutes.", "days": "Takes up to two business days."}
 WORDS: dict[str, Any] = {"reasons": REASONS, "actions": ACTIONS, "durations": DURATIONS}
 CHOOSE_AGAIN = "Choose one of the payment methods below."
 

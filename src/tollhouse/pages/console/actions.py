@@ -235,13 +235,7 @@ async def _approve_adjustment(
     decision = Decision("adjustment", env.merchant_id, f"{env.mode} {currency} {amount_minor}")
     approvals = await decisions.approve_decision(work, decision, context)
     given = await record_action(
-        work,
-        context,
-        "adjustment_approved",
-        env,
-        subject_id=env.merchant_id,
-        currency=currency,
-        amount_minor=amount_minor,
+        work, context, "adjustment_approved", env, subject_id=env.merchant_id, currency=currency, amount_minor=amount_minor
     )
     return given, approvals.complete
 
@@ -346,13 +340,7 @@ async def change_rail_float(
     """Book money that the operator put on a rail, or took from it if the amount is negative, after `ensure_measured`."""
     subject_id = new_id()
     action = await record.record_action(
-        work,
-        context,
-        "rail_float_changed",
-        None,
-        subject_id=subject_id,
-        currency=currency.code,
-        amount_minor=amount_minor,
+        work, context, "rail_float_changed", None, subject_id=subject_id, currency=currency.code, amount_minor=amount_minor
     )
     await balances_store.insert_float(work.tx, action.action_id, rail_name, "live", currency.code, amount_minor, context.at)
     on_rail, own = rail(rail_name), equity("rail_float")

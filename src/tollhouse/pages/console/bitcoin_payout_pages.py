@@ -132,7 +132,7 @@ async def _payouts(request: Request, caller: Operator, state: FormState) -> Resp
     services, context = request.services, OperatorContext(caller.email, request.now)
     found = await bitcoin_payouts.list_open(services)
     leaving = await bitcoin_payouts.list_all_exportable(services, context)
-    exportable = {one.id for one in leaving}
+    exportable = {payout.id for payout in leaving}
     return await render(
         request,
         caller,
@@ -141,14 +141,14 @@ async def _payouts(request: Request, caller: Operator, state: FormState) -> Resp
         here="rails",
         payouts=found,
         exportable=exportable,
-        pending=services.catalogue.format_amount(sum(one.amount_minor for one in leaving), CURRENCY),
+        pending=services.catalogue.format_amount(sum(payout.amount_minor for payout in leaving), CURRENCY),
         currency=CURRENCY,
         selected=None,
-        rails=[(name, name) for name in sorted({one.rail for one in found if one.id in exportable})],
+        rails=[(name, name) for name in sorted({payout.rail for payout in found if payout.id in exportable})],
         refusable=[
-            (str(one.id), f"{formats_of(request).money(one.amount, one.currency)}, {one.address}")
-            for one in found
-            if one.status == "waiting"
+            (str(payout.id), f"{formats_of(request).money(payout.amount, payout.currency)}, {payout.address}")
+            for payout in found
+            if payout.status == "waiting"
         ],
         batches=await bitcoin_payouts.list_batches(services),
         fee_rate="",

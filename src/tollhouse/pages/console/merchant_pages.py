@@ -143,12 +143,14 @@ class OpenAdjustment(Struct, frozen=True):
 async def list_open(db: Pool, merchant_id: MerchantId, caller: Operator, catalogue: Catalogue) -> list[OpenAdjustment]:
     """The adjustments of a merchant that wait for a second operator."""
     found: list[OpenAdjustment] = []
-    for one in await decisions_store.list_open(db, "adjustment", merchant_id):
-        mode, currency, minor = one.terms.split(" ")
+    for decision in await decisions_store.list_open(db, "adjustment", merchant_id):
+        mode, currency, minor = decision.terms.split(" ")
         amount = catalogue.format_amount(int(minor), currency)
-        is_mine = Reviewer(caller.email).is_among((one.operator,))
+        is_mine = Reviewer(caller.email).is_among((decision.operator,))
         environment: Mode = "live" if mode == "live" else "test"
-        found.append(OpenAdjustment(environment, currency, amount, one.operator, one.reason, one.given_at, is_mine))
+        found.append(
+            OpenAdjustment(environment, currency, amount, decision.operator, decision.reason, decision.given_at, is_mine)
+        )
     return found
 
 

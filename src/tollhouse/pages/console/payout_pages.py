@@ -89,11 +89,7 @@ async def resume(request: Request, caller: Operator) -> Response:
         raise InvalidRequest("The form field `seen` must be the IDs of the pauses.")
     account, show = bank_account(request.services.settings), partial(_payouts, request, caller, PayoutsQuery())
     return await decide(
-        request,
-        caller,
-        show,
-        lambda work, context: pauses.resume(work, account, context, seen=seen),
-        "/operator/payouts",
+        request, caller, show, lambda work, context: pauses.resume(work, account, context, seen=seen), "/operator/payouts"
     )
 
 

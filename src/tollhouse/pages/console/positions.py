@@ -54,11 +54,14 @@ class ShownPosition(Struct, frozen=True):
 async def list_positions(db: Pool, catalogue: Catalogue, now: datetime) -> list[ShownPosition]:
     """The positions of all currencies that were converted or have a price or a limit."""
     kept = await prices_store.list_positions(db)
-    posted = {one.currency: one for one in await prices.list_posted(db)}
+    posted = {price.currency: price for price in await prices.list_posted(db)}
     rejections = await prices_store.list_rejections(db)
     codes = sorted((kept.keys() | posted.keys() | rejections.keys()) & catalogue.currencies.keys())
     found = [shown(code, kept.get(code, NO_POSITION), posted.get(code), catalogue, now) for code in codes]
-    return [msgspec.structs.replace(one, rejection=REJECTIONS.get(rejections.get(one.currency, ""))) for one in found]
+    return [
+        msgspec.structs.replace(position, rejection=REJECTIONS.get(rejections.get(position.currency, "")))
+        for position in found
+    ]
 
 
 def shown(
@@ -79,9 +82,9 @@ def shown(
 def currencies(catalogue: Catalogue) -> Mapping[str, Currency]:
     """The currencies that have positions, by code: those that can be converted, by merchants or for payments."""
     return {
-        code: one
-        for code, one in sorted(catalogue.currencies.items())
-        if one.operations.conversions or one.operations.payments
+        code: currency
+        for code, currency in sorted(catalogue.currencies.items())
+        if currency.operations.conversions or currency.operations.payments
     }
 
 

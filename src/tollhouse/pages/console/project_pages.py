@@ -69,13 +69,7 @@ async def projects(request: Request, caller: Operator, query: ProjectQueueQuery)
     found = await store.projects(request.services.db, status=query.filter, limit=query.fetch, offset=query.offset)
     rows, more = query.cut(found)
     return await render(
-        request,
-        caller,
-        "projects",
-        here="projects",
-        projects=rows,
-        query=query,
-        page_links=query.links(rows, more=more),
+        request, caller, "projects", here="projects", projects=rows, query=query, page_links=query.links(rows, more=more)
     )
 
 

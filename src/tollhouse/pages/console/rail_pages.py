@@ -218,7 +218,7 @@ async def refuse(request: Request, caller: Operator) -> Response:
 async def _rails(request: Request, caller: Operator, state: FormState) -> Response:
     services = request.services
     payouts = await network_payouts.list_open(services.db, services.catalogue)
-    wanted = {one.payout_id for one in await payouts_store.list_to_refuse(services.db, len(payouts))}
+    wanted = {named.payout_id for named in await payouts_store.list_to_refuse(services.db, len(payouts))}
     return await render(
         request,
         caller,
@@ -229,9 +229,9 @@ async def _rails(request: Request, caller: Operator, state: FormState) -> Respon
         payouts=payouts,
         wanted=wanted,
         refusable=[
-            (str(one.id), f"{formats_of(request).money(one.amount, one.currency)}, {one.receiver}")
-            for one in payouts
-            if one.status == "waiting" and one.id not in wanted
+            (str(payout.id), f"{formats_of(request).money(payout.amount, payout.currency)}, {payout.receiver}")
+            for payout in payouts
+            if payout.status == "waiting" and payout.id not in wanted
         ],
         chosen="",
         history=await find_action(request, state, kind="payout_to_be_refused"),

@@ -9,12 +9,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.approvals.model import (
-    OperatorAction,
-    OperatorContext,
-    Reviewer,
-    SubjectNotFoundError,
-)
+from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, Reviewer, SubjectNotFoundError
 from tollhouse.accounts.identity.model import Operator
 from tollhouse.accounts.identity.operators import operator_page
 from tollhouse.http.lists import PageQuery

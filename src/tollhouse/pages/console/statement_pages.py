@@ -118,7 +118,11 @@ async def statement(request: Request, caller: Operator, statement_id: UUID, quer
         "statement",
         here="statements",
         statement=found,
-        active=[one for one in await imports_store.active(request.services.db, 1) if one.statement_id == statement_id],
+        active=[
+            statement_import
+            for statement_import in await imports_store.active(request.services.db, 1)
+            if statement_import.statement_id == statement_id
+        ],
         transfers=rows,
         page_links=query.links(rows, more=more),
     )
@@ -151,11 +155,7 @@ async def assign(request: Request, caller: Operator, transfer_id: UUID) -> Respo
 async def dismiss(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Dismiss a transfer that concerns no merchant."""
     return await _decide(
-        request,
-        caller,
-        transfer_id,
-        lambda work, context: actions.dismiss(work, transfer_id, context),
-        "reason",
+        request, caller, transfer_id, lambda work, context: actions.dismiss(work, transfer_id, context), "reason"
     )
 
 
@@ -223,11 +223,7 @@ async def record_as(request: Request, caller: Operator, transfer_id: UUID) -> Re
 async def reopen(request: Request, caller: Operator, transfer_id: UUID) -> Response:
     """Make a transfer unmatched again whose decision concerned no merchant."""
     return await _decide(
-        request,
-        caller,
-        transfer_id,
-        lambda work, context: actions.reopen(work, transfer_id, context),
-        "reopen_why",
+        request, caller, transfer_id, lambda work, context: actions.reopen(work, transfer_id, context), "reopen_why"
     )
 
 
@@ -244,7 +240,7 @@ async def _import(request: Request, caller: Operator, import_id: UUID, state: Fo
         here="statements",
         file=found,
         approvals=approvals,
-        approved_by_me=Reviewer(caller.email).is_among(tuple(one.operator for one in approvals)),
+        approved_by_me=Reviewer(caller.email).is_among(tuple(approval.operator for approval in approvals)),
         single_operator=not request.services.settings.two_operators,
     )
 

@@ -139,10 +139,10 @@ async def _page_of(services: Services, matching: TransferFilter, query: Transfer
 
 async def _shown(services: Services, found: Sequence[FoundTransfer], now: datetime) -> AsyncIterator[ShownRow]:
     today = now.astimezone(UTC).date()
-    for one in found:
-        may_pay = one.outcome == "unmatched" and one.side == "credit"
-        suggested = await suggest(services.db, one, services.catalogue) if may_pay else []
-        yield ShownRow(one, _age_days(one.booked_on, today), suggested[0] if suggested else None)
+    for transfer in found:
+        may_pay = transfer.outcome == "unmatched" and transfer.side == "credit"
+        suggested = await suggest(services.db, transfer, services.catalogue) if may_pay else []
+        yield ShownRow(transfer, _age_days(transfer.booked_on, today), suggested[0] if suggested else None)
 
 
 def _age_days(booked_on: date, today: date) -> int:
@@ -161,10 +161,11 @@ async def _as_csv(services: Services, matching: TransferFilter, sort: TransferSo
 
 
 def _cells(row: ShownRow) -> list[str]:
-    one, suggestion = row.transfer, row.suggestion
+    transfer, suggestion = row.transfer, row.suggestion
+    counterparty = (transfer.other_name, transfer.other_iban, transfer.other_bic)
     return [
-        *(str(one.id), str(one.booked_on), str(row.age_days), one.side, one.currency, one.signed),
-        *(text or "" for text in (one.other_name, one.other_iban, one.other_bic, one.words, one.end_to_end_id)),
-        *(one.outcome, one.reason, one.reference or ""),
+        *(str(transfer.id), str(transfer.booked_on), str(row.age_days), transfer.side, transfer.currency, transfer.signed),
+        *(text or "" for text in (*counterparty, transfer.words, transfer.end_to_end_id)),
+        *(transfer.outcome, transfer.reason, transfer.reference or ""),
         *(("", "") if suggestion is None else (suggestion.payment.reference, " ".join(suggestion.reasons))),
     ]

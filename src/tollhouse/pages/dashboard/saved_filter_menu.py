@@ -34,7 +34,7 @@ class SavedFilterMenu(Struct, frozen=True):
     @property
     def name(self) -> str:
         """The name under which the present filters are saved; empty if they are not."""
-        return next((one.name for one in self.entries if one.is_current), "")
+        return next((entry.name for entry in self.entries if entry.is_current), "")
 
 
 async def load_saved_filters(
@@ -43,10 +43,10 @@ async def load_saved_filters(
     """The person's saved filters of this list, whose path begins with its name."""
     current = _filters(query)
     entries: list[SavedFilterEntry] = []
-    for one in await store.list_filters(request.services.db, person.user_id, env.mode, list_name):
-        filters = _decode(one.query, type(query))
+    for saved in await store.list_filters(request.services.db, person.user_id, env.mode, list_name):
+        filters = _decode(saved.query, type(query))
         address = _address(env, list_name, filters)
-        entries.append(SavedFilterEntry(one.id, one.name, address, bool(current) and filters == current))
+        entries.append(SavedFilterEntry(saved.id, saved.name, address, bool(current) and filters == current))
     return SavedFilterMenu(list_name, entries, "" if person.suspended else urlencode(current))
 
 

@@ -121,7 +121,7 @@ async def _page(
         "saved_filters/list",
         here="saved-filters",
         lists=[
-            (path, title, [(one, address_of(env, one, kind)) for one in found if one.list_name == path])
+            (path, title, [(saved, address_of(env, saved, kind)) for saved in found if saved.list_name == path])
             for path, (title, kind) in LISTS.items()
         ],
         has_filters=bool(found),

@@ -76,5 +76,5 @@ SLICE = Slice(
         *webhooks.OPERATIONS,
         *batches.OPERATIONS,
         *withdrawals.OPERATIONS,
-    ),
+    )
 )

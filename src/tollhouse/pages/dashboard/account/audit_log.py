@@ -104,7 +104,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
         topics=list(labels.TOPICS.items()),
         environments=list(labels.ENVIRONMENTS.items()),
         kinds=list(labels.ACTORS.items()),
-        actors=[(f"{one.kind}:{one.id}", one.name) for one in actors],
+        actors=[(f"{actor.kind}:{actor.id}", actor.name) for actor in actors],
         days=request.services.settings.audit_kept_days,
         page_links=query.links(PATH, found, more=more),
         file=f"{PATH}.csv{query.address(None)}",
@@ -120,7 +120,7 @@ async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Resp
 
 
 def _names(actors: list[NamedActor]) -> dict[str, str]:
-    return {one.id: one.name for one in actors}
+    return {actor.id: actor.name for actor in actors}
 
 
 def _view(event: AuditEvent, names: Mapping[str, str], mode: Mode | None) -> AuditEventView:

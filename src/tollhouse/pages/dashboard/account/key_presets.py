@@ -5,8 +5,8 @@ from msgspec import Struct
 from tollhouse.http.forms import Form
 from tollhouse.kernel.scopes import PERMISSIONS
 
-GRANTABLE = [one for one in PERMISSIONS if one.access != "offline"]
-READ = [one.scope for one in GRANTABLE if one.access == "read"]
+GRANTABLE = [permission for permission in PERMISSIONS if permission.access != "offline"]
+READ = [permission.scope for permission in GRANTABLE if permission.access == "read"]
 OF_PAYMENTS = ("payments:write", "webhooks:write")
 CUSTOM = "custom"
 
@@ -25,17 +25,19 @@ PRESETS = (
         "payments",
         "Take payments",
         "Reads everything, creates payment links, refunds payments and manages webhooks. It cannot withdraw or convert.",
-        tuple(one.scope for one in GRANTABLE if one.access == "read" or one.scope in OF_PAYMENTS),
+        tuple(
+            permission.scope for permission in GRANTABLE if permission.access == "read" or permission.scope in OF_PAYMENTS
+        ),
     ),
     KeyPreset("read", "Read only", "Reads everything and changes nothing, for example for reports.", tuple(READ)),
     KeyPreset(
         "everything",
         "Everything",
-        "Also withdraws, converts and delivers. Whoever has the key can move your balance.",
-        tuple(one.scope for one in GRANTABLE),
+        "Also withdraws, converts and delivers. Anyone with the key can move your balance.",
+        tuple(permission.scope for permission in GRANTABLE),
     ),
 )
-BY_NAME = {one.name: one for one in PRESETS}
+BY_NAME = {preset.name: preset for preset in PRESETS}
 
 
 def scopes_of(form: Form) -> list[str] | None:
@@ -48,4 +50,4 @@ def scopes_of(form: Form) -> list[str] | None:
 
 def title_of(scopes: list[str]) -> str:
     """The title of the choice with exactly these scopes; empty if there is none."""
-    return next((one.title for one in PRESETS if set(one.scopes) == set(scopes)), "")
+    return next((preset.title for preset in PRESETS if set(preset.scopes) == set(scopes)), "")

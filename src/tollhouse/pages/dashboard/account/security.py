@@ -41,12 +41,7 @@ def _account(request: Request, person: Person) -> TwoFactorAccount:
 
 
 add_operations(
-    OPERATIONS,
-    ROOT,
-    _account,
-    read=signed_in_page,
-    write=signed_in_page_while_suspended,
-    recent_authentication="always",
+    OPERATIONS, ROOT, _account, read=signed_in_page, write=signed_in_page_while_suspended, recent_authentication="always"
 )
 
 
@@ -69,13 +64,13 @@ class ActiveSessionView(Struct, frozen=True):
 async def list_sessions(request: Request, caller: Person) -> Response:
     """The active sessions of the user, the current one first."""
     active = await sessions_store.list_active(request.services.db, caller.user_id, request.now, SESSIONS_SHOWN + 1)
-    views = [_view(one, caller) for one in active[:SESSIONS_SHOWN]]
+    views = [_view(session, caller) for session in active[:SESSIONS_SHOWN]]
     return render(
         request,
         caller,
         "account/sessions",
         here="security",
-        sessions=sorted(views, key=lambda one: not one.is_current),
+        sessions=sorted(views, key=lambda session: not session.is_current),
         more=len(active) > SESSIONS_SHOWN,
         ended=flash_message(request.query) == "ended",
     )

@@ -229,7 +229,7 @@ async def _keys_page(
         presets=PRESETS,
         preset=preset,
         ticked=READ if new is None or new.scopes is None else new.scopes,
-        titles={one.scope: one.title for one in GRANTABLE},
+        titles={permission.scope: permission.title for permission in GRANTABLE},
         title_of=title_of,
         message=error.message if error else "",
         field_errors=by_field(error),

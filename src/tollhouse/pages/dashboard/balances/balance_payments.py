@@ -55,8 +55,8 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: B
         caller,
         "balance_payments/list",
         here="balance-payments",
-        payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
-        application_names=await store.application_names(db, {one.client_id for one in found}),
+        payments=[payment_view(payment, request.now, request.services.catalogue) for payment in found],
+        application_names=await store.application_names(db, {payment.client_id for payment in found}),
         query=query,
         saved=await load_saved_filters(request, caller, env, "balance-payments", query),
         statuses=STATUSES,
@@ -96,7 +96,7 @@ async def received_page(request: Request, caller: Person, env: MerchantEnv, quer
     """The list of payments to one application's owner, newest first."""
     db = request.services.db
     applications = await store.list_applications(db, caller.merchant_id)
-    selected = next((one for one in applications if query.client_id in {"", one.client_id}), None)
+    selected = next((application for application in applications if query.client_id in {"", application.client_id}), None)
     if selected is None and query.client_id:
         raise NotFound
     rows: list[BalancePayment] = []
@@ -109,9 +109,9 @@ async def received_page(request: Request, caller: Person, env: MerchantEnv, quer
         caller,
         "balance_payments/received",
         here="balance-payments",
-        applications=[(one.client_id, one.name) for one in applications],
+        applications=[(application.client_id, application.name) for application in applications],
         selected=selected,
-        payments=[payment_view(one, request.now, request.services.catalogue) for one in found],
+        payments=[payment_view(payment, request.now, request.services.catalogue) for payment in found],
         query=query,
         statuses=STATUSES,
         page_links=query.links(found, more=more),

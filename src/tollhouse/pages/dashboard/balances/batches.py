@@ -97,11 +97,11 @@ def read_batch(text: str, catalogue: Catalogue) -> BatchFile:
 def row_errors(error: ValidationFailed, rows: Sequence[int]) -> list[RowError]:
     """The errors of a batch by row and column of its file, whose items have these rows."""
     found = list[RowError]()
-    for one in error.field_errors:
-        _, _, place = one.field.partition("items.")
+    for field_error in error.field_errors:
+        _, _, place = field_error.field.partition("items.")
         row, _, member = place.partition(".")
         if row.isdigit():
-            found.append(RowError(rows[int(row)], member.removeprefix("provider_fields.") or "", one.message))
+            found.append(RowError(rows[int(row)], member.removeprefix("provider_fields.") or "", field_error.message))
     return found
 
 
@@ -209,14 +209,16 @@ async def details(request: Request, caller: Person, env: MerchantEnv, batch_id: 
     db, catalogue = request.services.db, request.services.catalogue
     batch = await store.get_batch(db, env, batch_id)
     found = await store.list_withdrawals(db, env, WithdrawalsQuery(batch_id=batch_id), all_rows(BATCH_ITEMS_MAX))
-    items = sorted(found, key=lambda one: one.batch_row or 0)
+    items = sorted(found, key=lambda withdrawal: withdrawal.batch_row or 0)
     return render(
         request,
         caller,
         "withdrawals/batch",
         here="withdrawals",
         batch=batch_view(batch, items, catalogue),
-        withdrawals=[(one, catalogue.format_amount(one.amount_minor, one.currency)) for one in items],
+        withdrawals=[
+            (withdrawal, catalogue.format_amount(withdrawal.amount_minor, withdrawal.currency)) for withdrawal in items
+        ],
     )
 
 
@@ -229,10 +231,7 @@ async def _exists(request: Request, env: MerchantEnv, batch_id: UUID) -> bool:
 
 
 def _upload_form(
-    request: Request,
-    person: Person,
-    form_errors: FormErrors = NO_ERRORS,
-    errors_by_row: Sequence[RowError] = (),
+    request: Request, person: Person, form_errors: FormErrors = NO_ERRORS, errors_by_row: Sequence[RowError] = ()
 ) -> Response:
     return render(
         request,
@@ -265,7 +264,7 @@ async def _review(
         "withdrawals/review_batch",
         409 if message else 200,
         here="withdrawals",
-        rows=[_cost_row(one, catalogue) for one in rows],
+        rows=[_cost_row(row, catalogue) for row in rows],
         totals=_totals(rows, catalogue),
         values={"content": text, "batch_id": str(batch_id), "costs": _costs(rows)},
         message=message,
@@ -288,15 +287,15 @@ def _cost_row(row: BatchRow, catalogue: Catalogue) -> CostRow:
 
 def _totals(rows: Sequence[BatchRow], catalogue: Catalogue) -> list[CostTotal]:
     totals = list[CostTotal]()
-    for currency in sorted({one.terms.currency for one in rows}):
-        found = [one.terms for one in rows if one.terms.currency == currency]
-        debit_minor = sum(one.debit_minor for one in found)
-        fees_minor = debit_minor - sum(one.receive_minor for one in found)
-        amounts = (sum(one.amount_minor for one in found), fees_minor, debit_minor)
-        totals.append(CostTotal(currency, *(catalogue.format_amount(one, currency) for one in amounts)))
+    for currency in sorted({row.terms.currency for row in rows}):
+        found = [row.terms for row in rows if row.terms.currency == currency]
+        debit_minor = sum(terms.debit_minor for terms in found)
+        fees_minor = debit_minor - sum(terms.receive_minor for terms in found)
+        amounts = (sum(terms.amount_minor for terms in found), fees_minor, debit_minor)
+        totals.append(CostTotal(currency, *(catalogue.format_amount(amount, currency) for amount in amounts)))
     return totals
 
 
 def _costs(rows: Sequence[BatchRow]) -> str:
     """The costs as they were shown, so that they are confirmed as they are."""
-    return " ".join(f"{one.terms.debit_minor}:{one.terms.receive_minor}" for one in rows)
+    return " ".join(f"{row.terms.debit_minor}:{row.terms.receive_minor}" for row in rows)

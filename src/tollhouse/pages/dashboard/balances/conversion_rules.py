@@ -151,7 +151,7 @@ async def _rules(
         person,
         "conversions/rules",
         here="conversions",
-        rules=[ConversionRuleView.of(one, request.services.catalogue) for one in found],
+        rules=[ConversionRuleView.of(rule, request.services.catalogue) for rule in found],
         currencies=currency_options(request.services.catalogue),
         values=values,
         form_errors=form_errors,

@@ -126,7 +126,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: C
         caller,
         "conversions/list",
         here="conversions",
-        conversions=[conversion_view(one, request.services.catalogue) for one in found],
+        conversions=[conversion_view(conversion, request.services.catalogue) for conversion in found],
         query=query,
         saved=await load_saved_filters(request, caller, env, "conversions", query),
         currencies=currency_options(request.services.catalogue),
@@ -175,11 +175,7 @@ async def details(request: Request, caller: Person, env: MerchantEnv, conversion
     """A conversion: amounts, fee, rate."""
     found = await store.get(request.services.db, env, conversion_id)
     return render(
-        request,
-        caller,
-        "conversions/one",
-        here="conversions",
-        conversion=conversion_view(found, request.services.catalogue),
+        request, caller, "conversions/one", here="conversions", conversion=conversion_view(found, request.services.catalogue)
     )
 
 
@@ -189,7 +185,7 @@ def _parse_form(posted: Form) -> ConversionForm:
 
 def currency_options(catalogue: Catalogue) -> list[tuple[str, Text]]:
     """The currencies that can be converted."""
-    return [(one.code, one.label) for one in catalogue.currencies.values() if one.operations.conversions]
+    return [(currency.code, currency.label) for currency in catalogue.currencies.values() if currency.operations.conversions]
 
 
 async def _review(request: Request, person: Person, env: MerchantEnv, form: ConversionForm, message: str = "") -> Response:
@@ -218,7 +214,9 @@ async def _form(
     request: Request, person: Person, env: MerchantEnv, form: ConversionForm, form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     db, catalogue = request.services.db, request.services.catalogue
-    available = {one.currency: one.available_minor for one in await list_balances(db, env) if one.available_minor > 0}
+    available = {
+        balance.currency: balance.available_minor for balance in await list_balances(db, env) if balance.available_minor > 0
+    }
     return render(
         request,
         person,

@@ -78,7 +78,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: F
         caller,
         "fulfillments/list",
         here="fulfillments",
-        fulfillments=[FulfillmentView.of(one, request.services.catalogue) for one in found],
+        fulfillments=[FulfillmentView.of(fulfillment, request.services.catalogue) for fulfillment in found],
         product_names=_product_names(request.services.catalogue),
         query=query,
         saved=await load_saved_filters(request, caller, env, "fulfillments", query),

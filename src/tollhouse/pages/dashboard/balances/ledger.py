@@ -81,8 +81,8 @@ async def balances(request: Request, caller: Person, env: MerchantEnv) -> Respon
         caller,
         "ledger/balances",
         here="balances",
-        balances=[_balance_card(one, env, request.services.catalogue) for one in current],
-        others=_without_history({one.currency for one in current}, request.services.catalogue),
+        balances=[_balance_card(balance, env, request.services.catalogue) for balance in current],
+        others=_without_history({balance.currency for balance in current}, request.services.catalogue),
     )
 
 
@@ -169,7 +169,9 @@ def _balance_card(balance: Balance, env: MerchantEnv, catalogue: Catalogue) -> B
 
 
 def _without_history(known: set[str], catalogue: Catalogue) -> list[Currency]:
-    return [one for one in catalogue.currencies.values() if one.operations.balances and one.code not in known]
+    return [
+        currency for currency in catalogue.currencies.values() if currency.operations.balances and currency.code not in known
+    ]
 
 
 def _entry_row(entry: ListedEntry, env: MerchantEnv, catalogue: Catalogue) -> EntryRow:

@@ -113,7 +113,7 @@ class WithdrawalForm(Struct, frozen=True):
         """The withdrawal that they describe."""
         values, fields = self.values, form_fields(self.method.provider_fields, MEMBER)
         is_saved = self.saved_id is not None
-        sent = [one for one in fields if one.name in OF_THE_TRANSFER] if is_saved else fields
+        sent = [field for field in fields if field.name in OF_THE_TRANSFER] if is_saved else fields
         return NewWithdrawal(
             method_id=self.method.method_id,
             amount=read_amount(values["amount"], catalogue.currencies[self.method.currency]),
@@ -141,8 +141,8 @@ async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response
         caller,
         "withdrawals/choose",
         here="withdrawals",
-        usable=sorted((one for one in choices if not one.reason), key=lambda one: not one.has_balance),
-        unusable=[one for one in choices if one.reason],
+        usable=sorted((choice for choice in choices if not choice.reason), key=lambda choice: not choice.has_balance),
+        unusable=[choice for choice in choices if choice.reason],
     )
 
 
@@ -314,23 +314,25 @@ async def _form(
 def _own_fields(method: WithdrawalMethod) -> dict[str, list[SchemaField]]:
     """The fields of the method's schema: of the recipient, those that are not required apart, and of the transfer."""
     fields = form_fields(method.provider_fields, MEMBER)
-    recipient = [one for one in fields if one.name not in OF_THE_TRANSFER]
+    recipient = [field for field in fields if field.name not in OF_THE_TRANSFER]
     return {
-        "recipient": [one for one in recipient if one.required],
-        "optional": [one for one in recipient if not one.required],
-        "transfer": [one for one in fields if one.name in OF_THE_TRANSFER],
+        "recipient": [field for field in recipient if field.required],
+        "optional": [field for field in recipient if not field.required],
+        "transfer": [field for field in fields if field.name in OF_THE_TRANSFER],
     }
 
 
 def _chosen(choices: RecipientChoices, form: WithdrawalForm) -> Recipient | None:
     """The recipient to select: that of the form, also if a later withdrawal names it; in an empty form the latest."""
     to, receiver = form.values["to"], form.values["receiver"]
-    recipients = [one for one in choices.recipients if one.active_at is None]
+    recipients = [recipient for recipient in choices.recipients if recipient.active_at is None]
     if not to and not receiver:
         return recipients[0] if recipients else None
     if not form.has_chosen_recipient:
         return None
-    return next((one for one in recipients if to == str(one.id) or receiver == one.values["receiver"]), None)
+    return next(
+        (recipient for recipient in recipients if to == str(recipient.id) or receiver == recipient.values["receiver"]), None
+    )
 
 
 def _with_others(error: ApiError, form: WithdrawalForm, env: MerchantEnv, request: Request) -> ApiError:
@@ -338,14 +340,14 @@ def _with_others(error: ApiError, form: WithdrawalForm, env: MerchantEnv, reques
     services = request.services
     new = form.new(services.catalogue)
     others = list_errors(new, form.method, env, services.settings, services.rails, services.catalogue)
-    if isinstance(error, AMOUNT_ERRORS) and all(one.field != "amount" for one in others):
+    if isinstance(error, AMOUNT_ERRORS) and all(other.field != "amount" for other in others):
         others.append(FieldError("amount", error.code, error.message))
-    known = {one.field for one in error.field_errors}
-    if known | {one.field for one in others} == known or not others:
+    known = {field_error.field for field_error in error.field_errors}
+    if known | {other.field for other in others} == known or not others:
         return error
     if len(others) == 1 and isinstance(error, AMOUNT_ERRORS) and others[0].field == "amount":
         return error
-    return ValidationFailed(*error.field_errors, *(one for one in others if one.field not in known))
+    return ValidationFailed(*error.field_errors, *(other for other in others if other.field not in known))
 
 
 def _form_errors(error: ApiError, form: WithdrawalForm, catalogue: Catalogue) -> FormErrors:

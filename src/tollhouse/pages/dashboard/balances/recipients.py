@@ -127,13 +127,13 @@ async def list_choices(
     rule = (await recipients_store.get_rule(db, env)).at(present)
     query = RecipientsQuery(method_id=method.method_id)
     saved = await recipients_store.list_recipients(db, env, query, all_rows(SAVED_SHOWN_MAX))
-    if chosen_id is not None and all(one.id != chosen_id for one in saved):
+    if chosen_id is not None and all(recipient.id != chosen_id for recipient in saved):
         with contextlib.suppress(NotFound):
             chosen = await recipients_store.get(db, env, chosen_id)
             saved = [chosen, *saved] if chosen.method_id == method.method_id else saved
-    choices = [_saved(one, method, present) for one in saved]
+    choices = [_saved(recipient, method, present) for recipient in saved]
     if not rule.saved_recipients_only:
-        known = {_normalized(one.receiver) for one in saved}
+        known = {_normalized(recipient.receiver) for recipient in saved}
         choices += (await _list_earlier(db, env, method, known))[:SHOWN_MAX]
     return RecipientChoices(choices, rule.saved_recipients_only)
 
@@ -176,7 +176,7 @@ def _saved(saved: SavedRecipient, method: WithdrawalMethod, present: datetime) -
 
 
 def _values(method: WithdrawalMethod, receiver: str, provider_fields: dict[str, Any]) -> dict[str, str]:
-    fields = [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
+    fields = [field for field in form_fields(method.provider_fields, MEMBER) if field.name not in OF_THE_TRANSFER]
     return to_values(fields, provider_fields) | {"receiver": receiver}
 
 

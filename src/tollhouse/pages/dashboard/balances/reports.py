@@ -60,10 +60,10 @@ async def reports(request: Request, caller: Person, env: MerchantEnv, query: Rep
         shown=shown,
         days_max=DAYS_SHOWN_MAX,
         group_by=selection.group_by,
-        projects=[(str(one.id), one.name) for one in choices],
-        currencies=[(one, one) for one in sums],
+        projects=[(str(project.id), project.name) for project in choices],
+        currencies=[(code, code) for code in sums],
         currency=code,
-        sums=[(one, _amounts(row, request.services.catalogue)) for one, row in sums.items()],
+        sums=[(code, _amounts(row, request.services.catalogue)) for code, row in sums.items()],
         picture=None
         if code not in parts
         else _charts(
@@ -191,10 +191,10 @@ def _currency_details(row: Summary, catalogue: Catalogue) -> dict[str, Any]:
 def _method_rows(found: list[MethodSummary], catalogue: Catalogue) -> dict[str, list[tuple[Translatable, int, list[str]]]]:
     """The rows of each currency: method name, payments, amounts."""
     rows: dict[str, list[tuple[Translatable, int, list[str]]]] = {}
-    for one in found:
-        amounts = (one.gross_minor, one.fees_minor, one.returned_minor, one.net_minor)
-        shown = [catalogue.currencies[one.currency].format(minor) for minor in amounts]
-        rows.setdefault(one.currency, []).append((catalogue.label_of(one.method_id), one.payments, shown))
+    for method in found:
+        amounts = (method.gross_minor, method.fees_minor, method.returned_minor, method.net_minor)
+        shown = [catalogue.currencies[method.currency].format(minor) for minor in amounts]
+        rows.setdefault(method.currency, []).append((catalogue.label_of(method.method_id), method.payments, shown))
     return rows
 
 

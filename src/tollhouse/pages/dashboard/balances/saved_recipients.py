@@ -66,12 +66,16 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: R
     present = request.now + await clock_offset(db, env)
     found, more = query.cut(await recipients_store.list_recipients(db, env, RecipientsQuery(), query.window))
     rows = list[RecipientRow]()
-    for one in found:
-        method = catalogue.withdrawal_methods.get(one.method_id)
-        account = one.receiver if method is None else mask(one.receiver, method.receiver_type)
-        label = one.method_id if method is None else method.label
-        active_at = stamp(one.active_at) if one.active_at > present else None
-        rows.append(RecipientRow(one.id, one.name, account, one.method_id, label, active_at, stamp(one.created_at)))
+    for recipient in found:
+        method = catalogue.withdrawal_methods.get(recipient.method_id)
+        account = recipient.receiver if method is None else mask(recipient.receiver, method.receiver_type)
+        label = recipient.method_id if method is None else method.label
+        active_at = stamp(recipient.active_at) if recipient.active_at > present else None
+        rows.append(
+            RecipientRow(
+                recipient.id, recipient.name, account, recipient.method_id, label, active_at, stamp(recipient.created_at)
+            )
+        )
     rule = (await recipients_store.get_rule(db, env)).at(present)
     return render(
         request,
@@ -92,7 +96,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: R
 async def fill_in(request: Request, caller: Person, env: MerchantEnv, method_id: str) -> Response:
     """The form of a new recipient."""
     method = method_of(method_id, env, request.services.catalogue)
-    values = dict.fromkeys((*FIELDS, *(one.name for one in _fields(method))), "")
+    values = dict.fromkeys((*FIELDS, *(field.name for field in _fields(method))), "")
     return _form(request, caller, method, values)
 
 
@@ -133,11 +137,7 @@ async def save_rule(request: Request, env: MerchantEnv) -> Response:
 
 
 def _form(
-    request: Request,
-    person: Person,
-    method: WithdrawalMethod,
-    values: dict[str, str],
-    form_errors: FormErrors = NO_ERRORS,
+    request: Request, person: Person, method: WithdrawalMethod, values: dict[str, str], form_errors: FormErrors = NO_ERRORS
 ) -> Response:
     label, hint = RECEIVERS[method.receiver_type]
     return render(
@@ -148,8 +148,8 @@ def _form(
         method=method,
         receiver_label=label,
         receiver_hint=hint,
-        required=[one for one in _fields(method) if one.required],
-        optional=[one for one in _fields(method) if not one.required],
+        required=[field for field in _fields(method) if field.required],
+        optional=[field for field in _fields(method) if not field.required],
         cooling_s=request.services.settings.recipient_cooling,
         values=values,
         form_errors=form_errors,
@@ -157,11 +157,11 @@ def _form(
 
 
 def _fields(method: WithdrawalMethod) -> list[SchemaField]:
-    return [one for one in form_fields(method.provider_fields, MEMBER) if one.name not in OF_THE_TRANSFER]
+    return [field for field in form_fields(method.provider_fields, MEMBER) if field.name not in OF_THE_TRANSFER]
 
 
 def _methods(request: Request, env: MerchantEnv) -> list[WithdrawalMethod]:
     """The methods whose recipients can be saved."""
     rails, catalogue = request.services.rails, request.services.catalogue
     listed = model.list_methods(env.mode, catalogue)
-    return [one for one in listed if model.unavailable_reason(one, env.mode, rails, catalogue) in MAY_BE_DOWN]
+    return [method for method in listed if model.unavailable_reason(method, env.mode, rails, catalogue) in MAY_BE_DOWN]

@@ -87,12 +87,14 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: W
         caller,
         "withdrawals/list",
         here="withdrawals",
-        withdrawals=[withdrawal_view(one, catalogue) for one in found],
+        withdrawals=[withdrawal_view(withdrawal, catalogue) for withdrawal in found],
         query=query,
         saved=await load_saved_filters(request, caller, env, "withdrawals", query),
         form_errors=form_errors,
         statuses=STATUSES,
-        currencies=[(one.code, one.code) for one in catalogue.currencies.values() if one.operations.withdrawals],
+        currencies=[
+            (currency.code, currency.code) for currency in catalogue.currencies.values() if currency.operations.withdrawals
+        ],
         methods=_usable_methods(env, request.services.rails, catalogue),
         method_labels=_method_labels(catalogue),
         page_links=query.links(found, more=more),
@@ -136,7 +138,9 @@ async def _details(
 def _usable_methods(env: MerchantEnv, rails: Rails, catalogue: Catalogue) -> list[tuple[str, Translatable]]:
     """The ids and names of the methods of this environment."""
     listed = model.list_methods(env.mode, catalogue)
-    usable = (one for one in listed if model.unavailable_reason(one, env.mode, rails, catalogue) != "not_in_environment")
+    usable = (
+        method for method in listed if model.unavailable_reason(method, env.mode, rails, catalogue) != "not_in_environment"
+    )
     return [(method.method_id, method.label) for method in usable]
 
 
@@ -246,7 +250,10 @@ async def _errors(request: Request, env: MerchantEnv, error: ApiError, values: d
     at = "amount" if isinstance(error, OF_THE_AMOUNT) else "recipient_id" if isinstance(error, NotFound) else ""
     day = "weekday" if values["frequency"] == "weekly" else "month_day"
     if isinstance(error, ValidationFailed):
-        named = [FieldError(day if one.field == "day" else one.field, one.code, one.message) for one in error.field_errors]
+        named = [
+            FieldError(day if field_error.field == "day" else field_error.field, field_error.code, field_error.message)
+            for field_error in error.field_errors
+        ]
         error = ValidationFailed(*named)
     currency = None
     with contextlib.suppress(NotFound):
@@ -274,10 +281,10 @@ async def _page(
         person,
         "withdrawals/schedules",
         here="withdrawals",
-        schedules=[WithdrawalScheduleView.of(one, catalogue) for one in found],
+        schedules=[WithdrawalScheduleView.of(schedule, catalogue) for schedule in found],
         runs=[ShownRun(schedule_id, ScheduleRunView.of(run, catalogue)) for schedule_id, run in runs],
-        names={one.id: one.name for one in saved},
-        recipients=[(str(one.id), _label(one, catalogue)) for one in saved],
+        names={recipient.id: recipient.name for recipient in saved},
+        recipients=[(str(recipient.id), _label(recipient, catalogue)) for recipient in saved],
         values=values,
         form_errors=form_errors,
         schedule_id=new_id(),

@@ -262,5 +262,7 @@ def _secret_page(request: Request, person: Person, client: ClientView, error: Ap
     if isinstance(error, ApplicationChanged):
         message = NOT_ROTATED
     elif error:
-        message = joined(*(one.message for one in error.field_errors)) if error.field_errors else error.message
+        message = (
+            joined(*(field_error.message for field_error in error.field_errors)) if error.field_errors else error.message
+        )
     return tab_page(request, person, client, "secret", error=error, message=message, secret="")

@@ -105,9 +105,11 @@ def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
 def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[str, Any]:
     """The context of the form's template."""
     field_errors = error.field_errors if error else ()
-    messages = {one.field: one.message for one in field_errors if _field_name(one) not in LISTS}
+    messages = {
+        field_error.field: field_error.message for field_error in field_errors if _field_name(field_error) not in LISTS
+    }
     for name in LISTS:
-        if texts := [_entry_message(one) for one in field_errors if _field_name(one) == name]:
+        if texts := [_entry_message(field_error) for field_error in field_errors if _field_name(field_error) == name]:
             messages[name] = joined(*texts)
     return {
         "form": form,
@@ -117,8 +119,8 @@ def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[s
     }
 
 
-def _scopes_only_in(one: ApplicationForm, other: ApplicationForm) -> str:
-    names = {*one.scopes} - {*other.scopes}
+def _scopes_only_in(form: ApplicationForm, other: ApplicationForm) -> str:
+    names = {*form.scopes} - {*other.scopes}
     return "\n".join(permission.scope for permission in PERMISSIONS if permission.scope in names)
 
 
@@ -142,13 +144,7 @@ PURPOSE = b"new application:"
 async def list_page(request: Request, caller: Person) -> Response:
     """The applications of this merchant."""
     owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
-    return render(
-        request,
-        caller,
-        "applications/apps",
-        here="apps",
-        clients=owned,
-    )
+    return render(request, caller, "applications/apps", here="apps", clients=owned)
 
 
 @OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page)

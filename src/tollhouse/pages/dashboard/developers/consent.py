@@ -37,11 +37,7 @@ from tollhouse.pages.dashboard.developers.application import get_client
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"consent form:"
-GROUPS = (
-    ("read", "Read"),
-    ("write", "Change data or move money"),
-    ("offline", "Stay connected"),
-)
+GROUPS = (("read", "Read"), ("write", "Change data or move money"), ("offline", "Stay connected"))
 SUMMARY_LINES, SUMMARY_CHARS = 4, 320
 SENSITIVE = scopes.known(permission.scope for permission in PERMISSIONS if permission.access != "read")
 """Scopes that write, and offline_access: in live mode they require recent authentication."""
@@ -136,12 +132,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
             return False
         changed = new_values(scopes=selected.names())
         await record.event(
-            work,
-            env,
-            "grant.given",
-            subject=consent_request.client_id,
-            name=consent_request.name,
-            changed=changed,
+            work, env, "grant.given", subject=consent_request.client_id, name=consent_request.name, changed=changed
         )
         facts = {"name": mail_name(consent_request.name), "by": mail_name(person.email), "path": "/settings/connected-apps"}
         occasion = tokens.digest(request_id).hex()
@@ -203,10 +194,7 @@ def _unavailable(now: datetime, person: Person, consent_request: ConsentRequest)
         return Unavailable(409, "The settings of the application were changed", "Start again from the application.")
     if person.suspended:
         return Unavailable(
-            403,
-            "Your merchant account is suspended",
-            "A suspended account cannot connect applications.",
-            offers_switch=True,
+            403, "Your merchant account is suspended", "A suspended account cannot connect applications.", offers_switch=True
         )
     return None
 

@@ -123,7 +123,7 @@ async def _form_page(
         since=stamp(failure_filter.since),
         count=await runs_store.count(request.services.db, env, failure_filter, CHECKED_MAX),
         most=CHECKED_MAX,
-        events=[(one, subject_of(one)) for one in first],
+        events=[(event, subject_of(event)) for event in first],
         active_run=await runs_store.find_active(request.services.db, env),
         key=new_id(),
     )

@@ -49,8 +49,8 @@ async def requests(request: Request, caller: Person, env: MerchantEnv, query: Re
         saved=await load_saved_filters(request, caller, env, "developers/requests", query),
         methods=METHODS,
         statuses=STATUSES,
-        credentials=[(one.credential, one.name) for one in credentials],
-        names={one.credential: one.name for one in credentials},
+        credentials=[(credential.credential, credential.name) for credential in credentials],
+        names={credential.credential: credential.name for credential in credentials},
         days=services.settings.request_log_kept_days,
         searched=store.SEARCHED_REQUESTS_MAX,
         page_links=PageLinks(1, "?" + urlencode(query.filters) if query.before else "", f"?{more}" if more else ""),
@@ -64,7 +64,7 @@ async def show(request: Request, caller: Person, env: MerchantEnv, entry: UUID) 
     found = await store.get(services.db, env, entry, kept_since(services, request.now))
     if found is None:
         raise NotFound
-    known = {one.credential: one for one in await store.list_credentials(services.db, env)}
+    known = {credential.credential: credential for credential in await store.list_credentials(services.db, env)}
     return render(
         request,
         caller,

@@ -182,7 +182,7 @@ async def events(request: Request, caller: Person, env: MerchantEnv, query: Even
         caller,
         "webhooks/events",
         here="events",
-        events=[(one, subject_of(one)) for one in shown],
+        events=[(event, subject_of(event)) for event in shown],
         query=query,
         saved=await load_saved_filters(request, caller, env, "developers/events", query),
         searched=store.SEARCHED_EVENTS_MAX if store.is_search_bounded(query) else 0,
@@ -241,7 +241,7 @@ async def _settings(
         source_ip=services.settings.webhook_source_ip,
         url=url,
         event_type=event_type,
-        test_types=[(one, one) for one in actions.test_types(env)],
+        test_types=[(event_type, event_type) for event_type in actions.test_types(env)],
         message=error.message if error else "",
         field_errors=by_field(error),
     )
@@ -268,7 +268,8 @@ async def _event(
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
         attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
         exchanges={
-            one.attempt: one for one in await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN)
+            exchange.attempt: exchange
+            for exchange in await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN)
         },
         due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",

@@ -76,13 +76,13 @@ def draw_charts(
 ) -> OverviewCharts:
     """Draw the charts of one currency in the reader's formats."""
     sums = now.by_part(currency.code, len(period.now.starts))
-    earlier = [one.gross_minor for one in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
+    earlier = [part.gross_minor for part in before.by_part(currency.code, len(period.before.starts))][: len(sums)]
     names = [formats.part(start, period.unit) for start in period.now.starts]
     methods = now.by_method(currency.code)
-    shares = [one.gross_minor for one in methods]
+    shares = [method.gross_minor for method in methods]
     return OverviewCharts(
         volume=line_chart(
-            [one.gross_minor for one in sums],
+            [part.gross_minor for part in sums],
             names,
             earlier,
             described=lambda minor: formats.money(currency.format(minor), currency.code),
@@ -91,21 +91,21 @@ def draw_charts(
         parts=tuple(
             PartRow(
                 names[index],
-                one.succeeded,
-                currency.format(one.gross_minor),
+                part.succeeded,
+                currency.format(part.gross_minor),
                 currency.format(earlier[index]) if index < len(earlier) else "",
             )
-            for index, one in enumerate(sums)
+            for index, part in enumerate(sums)
         ),
         mix=strip(shares),
         methods=tuple(
             MethodRow(
-                catalogue.label_of(one.method_id),
-                one.payments,
-                currency.format(one.gross_minor),
-                format_percent(one.gross_minor, sum(shares)),
+                catalogue.label_of(method.method_id),
+                method.payments,
+                currency.format(method.gross_minor),
+                format_percent(method.gross_minor, sum(shares)),
             )
-            for one in methods
+            for method in methods
         ),
         unit=period.unit,
     )
@@ -148,11 +148,11 @@ async def home(request: Request, caller: Person, env: MerchantEnv, query: HomeQu
             "disputes": await disputes_store.find_to_respond(tx, env, request.now, COUNTED_MAX),
             "to_decide": await store.count_to_decide(tx, env, COUNTED_MAX),
             "latest": [
-                _payment_row(one, request.services.catalogue)
-                for one in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)
+                _payment_row(payment, request.services.catalogue)
+                for payment in await store.list_latest_payments(tx, env, request.now, LATEST_SHOWN)
             ],
         }
-    balance = next((one for one in balances if one.currency == currency.code), Balance(currency.code))
+    balance = next((balance for balance in balances if balance.currency == currency.code), Balance(currency.code))
     return render(
         request,
         caller,
@@ -221,14 +221,14 @@ def _figures(now: PeriodTotals, before: PeriodTotals, parts: int, currency: Curr
     }
 
 
-def _payment_row(one: LatestPayment, catalogue: Catalogue) -> dict[str, Translatable]:
+def _payment_row(payment: LatestPayment, catalogue: Catalogue) -> dict[str, Translatable]:
     return {
-        "id": str(one.id),
-        "method_id": one.method_id,
-        "name": one.name,
-        "amount": catalogue.currencies[one.currency].format(one.amount_minor),
-        "currency": one.currency,
-        "method": catalogue.label_of(one.method_id),
-        "status": one.status,
-        "at": stamp(one.created_at),
+        "id": str(payment.id),
+        "method_id": payment.method_id,
+        "name": payment.name,
+        "amount": catalogue.currencies[payment.currency].format(payment.amount_minor),
+        "currency": payment.currency,
+        "method": catalogue.label_of(payment.method_id),
+        "status": payment.status,
+        "at": stamp(payment.created_at),
     }

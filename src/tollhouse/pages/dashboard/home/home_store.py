@@ -57,11 +57,11 @@ class PeriodTotals(Struct, frozen=True):
 
     def currencies(self) -> set[str]:
         """The currencies with any activity."""
-        return {one.currency for one in (*self.volumes, *self.failed, *self.refunded)}
+        return {totals.currency for totals in (*self.volumes, *self.failed, *self.refunded)}
 
     def for_currency(self, currency: str) -> "CurrencyTotals":
         """The totals of one currency."""
-        parts = max((one.part for one in (*self.volumes, *self.failed, *self.refunded)), default=0)
+        parts = max((totals.part for totals in (*self.volumes, *self.failed, *self.refunded)), default=0)
         return sum_up(self.by_part(currency, parts))
 
     def by_part(self, currency: str, parts: int) -> list["CurrencyTotals"]:
@@ -81,16 +81,16 @@ class PeriodTotals(Struct, frozen=True):
     def by_method(self, currency: str) -> list["MethodTotals"]:
         """The volume of each method, largest first. Methods beyond `METHODS_SHOWN` are combined."""
         sums: dict[str, list[int]] = {}
-        for one in self.volumes:
-            if one.currency == currency:
-                total = sums.setdefault(one.method_id, [0, 0])
-                total[0] += one.gross_minor
-                total[1] += one.payments
+        for volume in self.volumes:
+            if volume.currency == currency:
+                total = sums.setdefault(volume.method_id, [0, 0])
+                total[0] += volume.gross_minor
+                total[1] += volume.payments
         found = [MethodTotals(method_id, minor, count) for method_id, (minor, count) in sums.items()]
-        found.sort(key=lambda one: (-one.gross_minor, one.method_id))
+        found.sort(key=lambda method: (-method.gross_minor, method.method_id))
         if len(found) > METHODS_SHOWN:
             rest = found[METHODS_SHOWN - 1 :]
-            others = MethodTotals("", sum(one.gross_minor for one in rest), sum(one.payments for one in rest))
+            others = MethodTotals("", sum(method.gross_minor for method in rest), sum(method.payments for method in rest))
             found[METHODS_SHOWN - 1 :] = [others]
         return found
 

@@ -73,7 +73,7 @@ async def search(request: Request, caller: Person, env: MerchantEnv, query: Sear
         requests = await request_store.list_newest(
             request.services.db, env, of_request, SHOWN_MAX + 1, kept_since(request.services, request.now)
         )
-        found = [FoundObject("request", env.mode, one.id) for one in requests]
+        found = [FoundObject("request", env.mode, logged.id) for logged in requests]
     if len(found) == 1:
         return see_other(found[0].path)
     searched = Searched(env, text, typed_amounts(text, request.services.catalogue.currencies))
@@ -114,7 +114,7 @@ async def _search(request: Request, searched: Searched, requests: list[RequestRo
     groups = {"payments": ids, "links": links, "customers": customers, "requests": requests}
     return Found(
         payments,
-        [link_view(one, base_url, request.now, catalogue) for one in links[:SHOWN_MAX]],
+        [link_view(link, base_url, request.now, catalogue) for link in links[:SHOWN_MAX]],
         customers[:SHOWN_MAX],
         orders[: 2 * SHOWN_MAX],
         requests[:SHOWN_MAX],
@@ -133,7 +133,7 @@ def _page(
     status: int = 200,
 ) -> Response:
     context: dict[str, Any] = {
-        "orders": [(one.found.kind, one.found.path, one, stamp(one.created_at)) for one in found.orders],
+        "orders": [(order.found.kind, order.found.path, order, stamp(order.created_at)) for order in found.orders],
         "reference": urlencode({"reference": query.text}),
         "other": f"/{'test' if env.livemode else 'live'}/search?{urlencode({'q': query.text})}",
     }

@@ -80,12 +80,12 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: D
         caller,
         "disputes/list",
         here="payments",
-        disputes=[dispute_view(one, services.catalogue) for one in found],
+        disputes=[dispute_view(dispute, services.catalogue) for dispute in found],
         query=query,
         statuses=STATUSES,
         to_respond=await store.count_to_respond(services.db, env, request.now, TO_RESPOND_MAX),
         names=method_labels(services.catalogue),
-        page_links=query.links([store.position_of(one) for one in found], more=more),
+        page_links=query.links([store.position_of(dispute) for dispute in found], more=more),
     )
 
 
@@ -153,13 +153,7 @@ async def confirm_acceptance(request: Request, caller: Person, env: MerchantEnv,
     if found.status != "needs_response":
         return see_other(f"/{env.mode}/disputes/{dispute_id}")
     view = dispute_view(found, request.services.catalogue)
-    return render(
-        request,
-        caller,
-        "disputes/accept",
-        here="payments",
-        dispute=view,
-    )
+    return render(request, caller, "disputes/accept", here="payments", dispute=view)
 
 
 @OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/accept", guard=signed_in_page, recent_authentication="live")
@@ -229,7 +223,7 @@ async def _dispute_page(
         link=link,
         method=method_labels(services.catalogue).get(found.method_id, found.method_id),
         evidence=saved,
-        refunds=[refund_view(one, env, services.catalogue) for one in refunds],
+        refunds=[refund_view(refund, env, services.catalogue) for refund in refunds],
         notes=await list_notes(services.db, dispute_id),
         typed=dict.fromkeys(MEMBERS, "") | (saved if typed is None else typed),
         unsaved=[] if typed is None else [(name, text) for name, text in typed.items() if text],

@@ -59,23 +59,29 @@ async def fees(request: Request, caller: Person, env: MerchantEnv) -> Response:
     catalogue, rails = services.catalogue, services.rails
     settings = await payment_settings.of(services.db, env)
     accepted = [
-        one.method for one in offers(env.mode, settings, rails, catalogue) if one.unavailable_reason not in CANNOT_BE_USED
+        offer.method
+        for offer in offers(env.mode, settings, rails, catalogue)
+        if offer.unavailable_reason not in CANNOT_BE_USED
     ]
     paid_out = [
-        one
-        for one in list_methods(env.mode, catalogue)
-        if unavailable_reason(one, env.mode, rails, catalogue) not in CANNOT_BE_USED
+        method
+        for method in list_methods(env.mode, catalogue)
+        if unavailable_reason(method, env.mode, rails, catalogue) not in CANNOT_BE_USED
     ]
     return render(
         request,
         caller,
         "settings/fees",
         here="settings",
-        payments=[_of_payments(one, catalogue) for one in accepted],
-        withdrawals=[_of_withdrawals(one, catalogue) for one in paid_out],
-        conversions=[_of_conversions(one, catalogue) for one in catalogue.pairs() if one.enabled and one.fee_basis_points],
+        payments=[_of_payments(method, catalogue) for method in accepted],
+        withdrawals=[_of_withdrawals(method, catalogue) for method in paid_out],
+        conversions=[
+            _of_conversions(pair, catalogue) for pair in catalogue.pairs() if pair.enabled and pair.fee_basis_points
+        ],
         converts=bool(catalogue.pairs()),
-        with_products=any(catalogue.product_unavailable(one, env.mode) is None for one in catalogue.products_in(env.mode)),
+        with_products=any(
+            catalogue.product_unavailable(product, env.mode) is None for product in catalogue.products_in(env.mode)
+        ),
     )
 
 

@@ -70,10 +70,13 @@ def typed_customer_amount(values: Mapping[str, str], currency: Currency | None) 
 
 def at_choice_form(error: ApiError) -> ApiError:
     """The error with the fields of the form in place of those of the API."""
-    if not any(one.field in FORM_FIELDS for one in error.field_errors):
+    if not any(field_error.field in FORM_FIELDS for field_error in error.field_errors):
         return error
     return ValidationFailed(
-        *(msgspec.structs.replace(one, field=FORM_FIELDS.get(one.field, one.field)) for one in error.field_errors)
+        *(
+            msgspec.structs.replace(field_error, field=FORM_FIELDS.get(field_error.field, field_error.field))
+            for field_error in error.field_errors
+        )
     )
 
 
@@ -105,11 +108,14 @@ def typed_items(values: Mapping[str, str], currency: Currency | None) -> list[Li
 
 def at_item_form(error: ApiError, values: Mapping[str, str]) -> ApiError:
     """The error with the fields of the form in place of those of the API."""
-    if not any(one.field.startswith(ITEM_FIELD) for one in error.field_errors):
+    if not any(field_error.field.startswith(ITEM_FIELD) for field_error in error.field_errors):
         return error
     rows = _filled(values)
     return ValidationFailed(
-        *(msgspec.structs.replace(one, field=_item_field(one.field, rows)) for one in error.field_errors)
+        *(
+            msgspec.structs.replace(field_error, field=_item_field(field_error.field, rows))
+            for field_error in error.field_errors
+        )
     )
 
 
@@ -166,9 +172,11 @@ def rate_errors(values: Mapping[str, str]) -> list[FieldError]:
 
 def at_form(error: ApiError) -> ApiError:
     """The error with the fields of the form in place of those of the API."""
-    if not any(one.field.startswith(TAX_FIELD) for one in error.field_errors):
+    if not any(field_error.field.startswith(TAX_FIELD) for field_error in error.field_errors):
         return error
-    return ValidationFailed(*(msgspec.structs.replace(one, field=_tax_field(one.field)) for one in error.field_errors))
+    return ValidationFailed(
+        *(msgspec.structs.replace(field_error, field=_tax_field(field_error.field)) for field_error in error.field_errors)
+    )
 
 
 def _parsed(rate: re.Match[str]) -> int:

@@ -263,9 +263,9 @@ def _typed(form: Form) -> LinkForm:
 
 def _slow_methods(env: MerchantEnv, settings: PaymentSettings, services: Services) -> list[tuple[Translatable, int]]:
     """The methods with which the default lifetime is longer than that of the settings, and the days that it is then."""
-    offered = (one.method for one in offers(env.mode, settings, services.rails, services.catalogue) if one.available)
+    offered = (offer.method for offer in offers(env.mode, settings, services.rails, services.catalogue) if offer.available)
     usual = timedelta(minutes=settings.link_expiry_minutes)
-    least = ((one.label, services.rails.times(one.rail, env.mode).link_lifetime_min) for one in offered)
+    least = ((method.label, services.rails.times(method.rail, env.mode).link_lifetime_min) for method in offered)
     return [(label, lifetime.days) for label, lifetime in least if lifetime > usual]
 
 
@@ -273,13 +273,13 @@ def _methods(env: MerchantEnv, catalogue: Catalogue) -> list[LinkMethodOption]:
     found = (catalogue.methods[method_id] for method_id, _ in method_choices(env, catalogue))
     return [
         LinkMethodOption(
-            one.method_id,
-            one.label,
-            one.asset,
-            fees_of(one.fees, catalogue.currencies[one.asset]),
-            SPEEDS[one.confirmation],
+            method.method_id,
+            method.label,
+            method.asset,
+            fees_of(method.fees, catalogue.currencies[method.asset]),
+            SPEEDS[method.confirmation],
         )
-        for one in found
+        for method in found
     ]
 
 
@@ -312,7 +312,7 @@ async def _form(
         live_fields=PREVIEW_FIELDS,
         here="payment-links",
         key=key or new_id_text(),
-        projects=[(str(one.id), one.name) for one in approved],
+        projects=[(str(project.id), project.name) for project in approved],
         going_live=await go_live_state(db, env, person),
         currencies=currency_choices(request.services.catalogue),
         methods=_methods(env, request.services.catalogue),

@@ -55,7 +55,7 @@ class LinkListQuery(KeysetQuery, AmountFilter, frozen=True, forbid_unknown_field
     def filters(self) -> int:
         """The number of filters set."""
         form_values = (self.status, self.currency, self.project_id, self.reference, self.typed_amounts)
-        return sum(bool(one) for one in form_values)
+        return sum(bool(value) for value in form_values)
 
     def to_filter(self, currencies: Mapping[str, Currency]) -> LinkListFilter | None:
         """The filter for the store; None if no link can match. Raises `ValidationFailed` at the amounts."""
@@ -85,9 +85,9 @@ async def links(request: Request, caller: Person, env: MerchantEnv, query: LinkL
         "payment_links/links",
         here="payment-links",
         links=[
-            link_view(one, services.settings.base_url, request.now, services.catalogue, reasons[one.id]) for one in shown
+            link_view(link, services.settings.base_url, request.now, services.catalogue, reasons[link.id]) for link in shown
         ],
-        unpayable={one.id: warning_of(reasons[one.id], one.currency) for one in shown},
+        unpayable={link.id: warning_of(reasons[link.id], link.currency) for link in shown},
         query=query,
         saved=await load_saved_filters(request, caller, env, "payment-links", query),
         form_errors=form_errors,
@@ -116,13 +116,7 @@ async def confirm_cancel(request: Request, caller: Person, env: MerchantEnv, lin
     if found.status_at(request.now) != "active":
         return see_other(f"/{env.mode}/payment-links/{link_id}")
     view = link_view(found, request.services.settings.base_url, request.now, request.services.catalogue)
-    return render(
-        request,
-        caller,
-        "payments/link_cancel",
-        here="payment-links",
-        link=view,
-    )
+    return render(request, caller, "payments/link_cancel", here="payment-links", link=view)
 
 
 @OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
@@ -154,12 +148,7 @@ async def change_expiry(request: Request, caller: Person, env: MerchantEnv, link
 
 
 async def _link(
-    request: Request,
-    person: Person,
-    env: MerchantEnv,
-    link_id: UUID,
-    error: ApiError | None = None,
-    message: str = "",
+    request: Request, person: Person, env: MerchantEnv, link_id: UUID, error: ApiError | None = None, message: str = ""
 ) -> Response:
     found = await _found(request, env, link_id)
     services, is_suspended = request.services, person.suspended

@@ -166,8 +166,13 @@ def _networks(catalogue: Catalogue) -> list[str]:
 
 def _errors(error: ApiError, form: PaymentSettingsForm) -> FormErrors:
     """The form errors with the messages of the API, also for nested members; with own ones where the units differ."""
-    named = [msgspec.structs.replace(one, field=FIELDS_OF_API.get(one.field, one.field)) for one in error.field_errors]
-    texts = {(one.field, one.code): TEXTS.get(one.field, one.message) for one in named}
+    named = [
+        msgspec.structs.replace(field_error, field=FIELDS_OF_API.get(field_error.field, field_error.field))
+        for field_error in error.field_errors
+    ]
+    texts = {
+        (field_error.field, field_error.code): TEXTS.get(field_error.field, field_error.message) for field_error in named
+    }
     return form_errors_of(ValidationFailed(*named), form.values, texts=texts)
 
 
@@ -197,7 +202,7 @@ async def settings_page(
         notice=notice,
         going_live=await go_live_state(request.services.db, person.env(current.mode), person),
         methods=[_method_row(choice.method_id, request.services.catalogue) for choice in current.payment_methods],
-        currencies=[(one.code, one.label) for one in request.services.catalogue.currencies.values()],
+        currencies=[(currency.code, currency.label) for currency in request.services.catalogue.currencies.values()],
         payment_currencies=currency_choices(request.services.catalogue),
         networks=_networks(request.services.catalogue),
     )

@@ -179,7 +179,8 @@ async def render_payment(
         dispute=None if dispute is None else dispute_view(dispute, request.services.catalogue),
         notes=notes,
         moves=[
-            (one, signed_amount(one.delta_minor, one.currency, request.services.catalogue)) for one in reversed(story.moves)
+            (move, signed_amount(move.delta_minor, move.currency, request.services.catalogue))
+            for move in reversed(story.moves)
         ],
         timeline_items=build_timeline(story, request.services.catalogue),
         fees=_fees(found, request.services.catalogue),
@@ -205,8 +206,8 @@ async def _transfers(request: Request, found: Transaction) -> list[tuple[Observe
     """The transfers of the payment, with their amounts and the addresses where people look them up."""
     format_amount = request.services.catalogue.format_amount
     return [
-        (one, format_amount(one.amount_minor, found.currency), _explorer_link(one, found, request))
-        for one in await transfers_store.list_transfers(request.services.db, found.id)
+        (transfer, format_amount(transfer.amount_minor, found.currency), _explorer_link(transfer, found, request))
+        for transfer in await transfers_store.list_transfers(request.services.db, found.id)
     ]
 
 
@@ -237,7 +238,7 @@ async def _conversions(request: Request, env: MerchantEnv, found: Transaction) -
     if found.price is None:
         return []
     made = await conversions_store.list_of_transaction(request.services.db, env, found.id)
-    return [conversion_view(one, request.services.catalogue) for one in made]
+    return [conversion_view(conversion, request.services.catalogue) for conversion in made]
 
 
 def _rate(found: Transaction, catalogue: Catalogue) -> str:
@@ -256,7 +257,7 @@ async def _story(request: Request, env: MerchantEnv, transaction_id: UUID) -> Pa
     db = request.services.db
     found = await store.get(db, env, transaction_id)
     link = await link_store.get(db, env, found.payment_link_id)
-    sources = [("transaction", found.id), *(("refund", one.id) for one in found.refunds)]
+    sources = [("transaction", found.id), *(("refund", refund.id) for refund in found.refunds)]
     if found.chargeback is not None:
         sources.append(("chargeback", found.chargeback.id))
     moves = await list_changes_by_source(db, env, sources, MOVES_SHOWN)

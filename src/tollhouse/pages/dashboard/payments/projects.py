@@ -49,9 +49,7 @@ class ProjectForm(Struct, frozen=True):
     def facts(self) -> ProjectFacts:
         """The facts of the project. Raises `ValidationFailed`."""
         body = ProjectBody(
-            name=self.name,
-            website_url=self.website_url or None,
-            description=self.description.replace("\r\n", "\n") or None,
+            name=self.name, website_url=self.website_url or None, description=self.description.replace("\r\n", "\n") or None
         )
         return body.facts()
 
@@ -71,7 +69,7 @@ async def list_projects(request: Request, caller: Person, env: MerchantEnv, quer
         caller,
         "settings/projects",
         here="projects",
-        projects=[(one, stamp(one.created_at)) for one in shown],
+        projects=[(project, stamp(project.created_at)) for project in shown],
         notice=NOTICES.get(query.done, ""),
         query=query,
         page_links=query.links(shown, more=more),

@@ -139,11 +139,7 @@ async def show_refund(
 
 
 async def _form_context(
-    request: Request,
-    payment: Transaction,
-    filled: RefundForm,
-    payer: Payer | None,
-    refused: ApiError | None,
+    request: Request, payment: Transaction, filled: RefundForm, payer: Payer | None, refused: ApiError | None
 ) -> dict[str, Any]:
     floor_minor = await request.transact(lambda work: new_refund.floor_minor(work, payment))
     fee_minor = new_refund.charged_minor(payment, request.services.catalogue)
