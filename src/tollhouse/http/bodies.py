@@ -176,7 +176,7 @@ def _lists(kind: type[Any]) -> frozenset[str]:
 def _members_of(kind: type[Any], type_: type[types.Type]) -> frozenset[str]:
     """The members whose type is this one or has it as an alternative."""
     return frozenset(
-        field.encode_name for field in _fields(kind) if any(isinstance(one, type_) for one in _alternatives(field.type))
+        field.encode_name for field in _fields(kind) if any(isinstance(part, type_) for part in _alternatives(field.type))
     )
 
 

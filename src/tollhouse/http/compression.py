@@ -17,7 +17,7 @@ FAST: dict[str, Callable[[bytes], bytes]] = {
     "br": lambda body: bytes(brotli.compress(body, quality=5)),  # pyright: ignore[reportUnknownMemberType, reportUnknownArgumentType]
     "gzip": lambda body: gzip.compress(body, 6, mtime=0),
 }
-"""The same in about a millisecond for a page."""
+"""By their names, the best first; in about a millisecond for a page."""
 WEIGHT_ZERO = re.compile(r"q\s*=\s*0(\.0*)?")
 
 

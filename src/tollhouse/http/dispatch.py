@@ -114,7 +114,7 @@ class Dispatcher:
             return JsonResponse(stored.body, stored.status, {"Idempotency-Replayed": "true"})
         response = await _call(operation, supply, parsed)
         if isinstance(response, ApiError):
-            raise TypeError("an operation with a key raises its refusals, so that the key is released")
+            raise TypeError("an operation with a key raises its errors, so that the key is released")
         body = ENCODER.encode(response)
         stored = StoredResponse(operation.status, body)
         await self._idempotency.store_response(tx, supply["caller"], key, fingerprint, stored, request.now)

@@ -151,7 +151,7 @@ def form_errors_of(
 
 def by_field(error: ApiError | None) -> dict[str, Translatable]:
     """The messages of an error by field, for a form that has all of its fields."""
-    return {one.field: one.message for one in error.field_errors} if error else {}
+    return {field_error.field: field_error.message for field_error in error.field_errors} if error else {}
 
 
 def _for_people(field_error: FieldError, name: str) -> Translatable:

@@ -39,13 +39,13 @@ RANGE = re.compile(
 def preferred(accepted: str) -> str:
     """The preferred supported language of an `Accept-Language` header. `de-AT` is German, `*` is English."""
     ranges: list[tuple[int, str]] = []
-    for one in accepted.split(",")[:RANGES_READ]:
-        match = RANGE.fullmatch(one)
+    for accepted_range in accepted.split(",")[:RANGES_READ]:
+        match = RANGE.fullmatch(accepted_range)
         if match is not None:
             name = ENGLISH if match["language"] == "*" else match["language"].lower()
             ranges.append((_thousandths(match["weight"] or "1"), name))
     known = [(weight, name) for weight, name in ranges if weight and name in LANGUAGES]
-    return max(known, key=lambda one: one[0])[1] if known else ENGLISH
+    return max(known, key=lambda weighted: weighted[0])[1] if known else ENGLISH
 
 
 def _thousandths(weight: str) -> int:
@@ -57,4 +57,4 @@ def country_names(language: str = ENGLISH) -> dict[str, str]:
     """The names by code, in the order of the names."""
     territories: dict[str, str] = dict(Locale.parse(language).territories)
     named = ((code, name) for code, name in territories.items() if len(code) == CODE_CHARS and code not in NO_COUNTRIES)
-    return dict(sorted(named, key=lambda one: normalize("NFKD", one[1])))
+    return dict(sorted(named, key=lambda country: normalize("NFKD", country[1])))

@@ -68,7 +68,7 @@ class Formats:
         return decimal.replace(".", self._point)
 
     def money_data(self, decimal: str, code: str) -> Markup:
-        """The same as HTML, with the whole figure and the code on hover."""
+        """An amount as HTML, with the whole figure and the code on hover."""
         exact = decimal.lstrip("+").replace("\N{MINUS SIGN}", "-")
         return DATA % (exact, self.amount(decimal), code, self.money(decimal, code))
 
@@ -100,11 +100,11 @@ class Formats:
         return format_date(self._day(when), self._patterns.day, self._locale)
 
     def long_day(self, when: str | date) -> str:
-        """The same with the name of the month."""
+        """A date with the name of the month."""
         return format_date(self._day(when), self._patterns.long_day, self._locale)
 
     def short_day(self, when: str | date) -> str:
-        """The same without the year, for chart labels."""
+        """A date without the year, for chart labels."""
         return format_date(self._day(when), self._patterns.short_day, self._locale)
 
     def month(self, when: str | date) -> str:
@@ -144,7 +144,7 @@ class Formats:
         return self._time(when, self.short_moment(when))
 
     def ago(self, when: str | datetime) -> Markup:
-        """The same for logs: up to an hour, how long ago it was."""
+        """A moment of a log as HTML: up to an hour, how long ago it was."""
         past = self._now() - self._there(when)
         if not timedelta() <= past < HOUR:
             return self.moment_data(when)

@@ -51,10 +51,10 @@ class ReferenceSource(Struct, frozen=True, kw_only=True):
 def document(source: ReferenceSource, base_url: str) -> Json:
     """The document. Operation ids are handler names; of two equal ones, the second also has the surface."""
     schemas = Schemas(
-        sent=(kind for one in source.operations for kind in (one.body, _form(one)) if kind is not None),
+        sent=(kind for operation in source.operations for kind in (operation.body, _form(operation)) if kind is not None),
         answered=(
-            *(kind for one in source.operations if (kind := response_type(one)) is not None),
-            *(kind for one in source.event_specs for kind in one.kinds),
+            *(kind for operation in source.operations if (kind := response_type(operation)) is not None),
+            *(kind for event_spec in source.event_specs for kind in event_spec.kinds),
         ),
     )
     schemas.components |= event_schemas(source.event_specs, schemas)
@@ -87,7 +87,7 @@ def document(source: ReferenceSource, base_url: str) -> Json:
             "securitySchemes": source.security_schemes,
         },
     }
-    return with_meanings(shown, {one.type: one.description for one in source.event_specs})
+    return with_meanings(shown, {event_spec.type: event_spec.description for event_spec in source.event_specs})
 
 
 class _Parts(Struct, frozen=True):
@@ -111,7 +111,7 @@ def _operation(operation: Operation, name: str, parts: _Parts) -> Json:
         "responses": {str(operation.status): _success(operation, parts)},
     }
     scopes = {scope for alternative in admission.security for scope in alternative.get("access_token", ())}
-    events = [one.type for one in parts.source.event_specs if operation.handler.__name__ in one.after]
+    events = [event_spec.type for event_spec in parts.source.event_specs if operation.handler.__name__ in event_spec.after]
     shown |= {name: values for name, values in (("x-scopes", sorted(scopes)), ("x-events", events)) if values}
     if more.strip():
         shown["description"] = more.strip()

@@ -134,7 +134,7 @@ def _show_times(schema: Json, kind: type[Struct]) -> None:
         value_type, _ = marked(field.type)
         if Timestamp in {value_type, *get_args(value_type)}:
             shown = schema["properties"][field.encode_name]
-            for text in (one for one in (shown, *shown.get("anyOf", ())) if one.get("type") == "string"):
+            for text in (part for part in (shown, *shown.get("anyOf", ())) if part.get("type") == "string"):
                 text["format"] = "date-time"
 
 
@@ -154,7 +154,7 @@ def _remove_null_default(schema: Json) -> None:
 
 
 def _without_null(schema: Json) -> Json:
-    kinds = [one for one in schema.get("anyOf", ()) if one != NULL]
+    kinds = [kind for kind in schema.get("anyOf", ()) if kind != NULL]
     return kinds[0] if len(kinds) == 1 else schema
 
 
@@ -172,26 +172,26 @@ def described(components: Mapping[str, Json], usual: UsualDescriptions) -> Json:
 
 def described_parameters(parameters: list[Json], usual: UsualDescriptions) -> list[Json]:
     """The parameters, likewise."""
-    return [one | _parameter(one, usual.parameters.get(one["in"], {})) for one in parameters]
+    return [parameter | _parameter(parameter, usual.parameters.get(parameter["in"], {})) for parameter in parameters]
 
 
 def with_meanings(value: Any, events: Mapping[str, str]) -> Any:
     """A part of the document in which each list of values has the meanings of its vocabulary. `events`: those of types."""
     if isinstance(value, list):
-        return [with_meanings(one, events) for one in cast("list[Any]", value)]
+        return [with_meanings(item, events) for item in cast("list[Any]", value)]
     if not isinstance(value, dict):
         return value
-    shown = {name: with_meanings(one, events) for name, one in cast("Json", value).items()}
+    shown = {name: with_meanings(member, events) for name, member in cast("Json", value).items()}
     if not isinstance(shown.get("enum"), list):
         return shown
     values = frozenset(map(str, shown["enum"]))
-    meanings = {one: events[one] for one in sorted(values)} if values <= events.keys() else meanings_of(values)
+    meanings = {event: events[event] for event in sorted(values)} if values <= events.keys() else meanings_of(values)
     return shown | {MEANINGS: meanings} if meanings else shown
 
 
-def _parameter(one: Json, usual: Mapping[str, str]) -> Json:
-    is_described = "description" in one or _is_described(one["schema"])
-    return {} if is_described or one["name"] not in usual else {"description": usual[one["name"]]}
+def _parameter(parameter: Json, usual: Mapping[str, str]) -> Json:
+    is_described = "description" in parameter or _is_described(parameter["schema"])
+    return {} if is_described or parameter["name"] not in usual else {"description": usual[parameter["name"]]}
 
 
 def _members(schema: Json, usual: UsualDescriptions) -> Json:
@@ -220,7 +220,7 @@ def _describe(schema: Json, kind: type[Struct]) -> None:
 
 
 def _is_described(schema: Json) -> bool:
-    return "description" in schema or any("description" in one for one in schema.get("anyOf", ()))
+    return "description" in schema or any("description" in kind for kind in schema.get("anyOf", ()))
 
 
 class ExampleValues(Struct, frozen=True, kw_only=True):
@@ -250,7 +250,7 @@ class Examples:
         if "anyOf" in schema:
             if NULL in schema["anyOf"] and name and name not in self._usual.members:
                 return None
-            return self.of(next(one for one in schema["anyOf"] if one != NULL), name)
+            return self.of(next(kind for kind in schema["anyOf"] if kind != NULL), name)
         return self._plain(schema, name)
 
     def _plain(self, schema: Json, name: str) -> Any:

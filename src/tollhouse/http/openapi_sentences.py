@@ -44,7 +44,7 @@ def member_sentences(kind: type[Struct]) -> Mapping[str, str]:
 def meanings_of(values: frozenset[str]) -> Mapping[str, str]:
     """The meanings of these values, in the smallest vocabulary that has all of them. Empty if there is none."""
     known = _vocabularies()
-    within = min((one for one in known if values <= one), key=len, default=None)
+    within = min((choices for choices in known if values <= choices), key=len, default=None)
     return {} if within is None else {value: known[within][value] for value in sorted(values)}
 
 

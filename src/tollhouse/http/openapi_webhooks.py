@@ -68,12 +68,12 @@ class EventSpec(Struct, frozen=True, kw_only=True):
 
 def event_schemas(specs: Iterable[EventSpec], schemas: Schemas) -> Json:
     """The payload of each event by schema name."""
-    return {one.schema_name: _payload(one, schemas) for one in specs}
+    return {spec.schema_name: _payload(spec, schemas) for spec in specs}
 
 
 def webhooks(specs: Iterable[EventSpec], examples: Examples) -> Json:
     """The webhook requests by event type."""
-    return {one.type: {"post": _request(one, examples)} for one in specs}
+    return {spec.type: {"post": _request(spec, examples)} for spec in specs}
 
 
 def _payload(spec: EventSpec, schemas: Schemas) -> Json:

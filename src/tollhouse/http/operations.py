@@ -324,8 +324,8 @@ def _page_segments(pattern: str, gets: Mapping[str, Operation]) -> tuple[int, in
     start = "/{mode}" if pattern.startswith(IN_ONE_MODE) else ""
     segments = pattern.removeprefix(start).split("/")[1:]
     found = {n: gets.get("/".join([start, *segments[:n]])) for n in range(len(segments), 0, -1)}
-    pages = {n: one for n, one in found.items() if one is not None}
-    cancel = next((n for n, one in pages.items() if one.recent_authentication == "no"), 0)
+    pages = {n: page for n, page in found.items() if page is not None}
+    cancel = next((n for n, page in pages.items() if page.recent_authentication == "no"), 0)
     if not pattern.startswith((IN_ONE_MODE, *IN_BOTH_MODES)):
         return next(iter(pages), 0), 0, cancel
     shared = [n for n in pages if not start or not any(segment.startswith("{") for segment in segments[:n])]

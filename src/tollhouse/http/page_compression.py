@@ -11,7 +11,7 @@ from tollhouse.http.compression import FAST, best_coding
 from tollhouse.http.preferences import LANGUAGE, SHORTCUTS, THEME
 from tollhouse.http.request import Request
 
-PREFERENCES = frozenset(one.cookie for one in (LANGUAGE, THEME, SHORTCUTS))
+PREFERENCES = frozenset(preference.cookie for preference in (LANGUAGE, THEME, SHORTCUTS))
 HTML = (b"content-type", b"text/html; charset=utf-8")
 
 

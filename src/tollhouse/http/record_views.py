@@ -112,7 +112,7 @@ def _declare(members: list[Member], field: msgspec.structs.FieldInfo, record: ty
         default=field.default,
         currency_path=_currency_path(field.name, "", marks),
     )
-    names = [one.name for one in members]
+    names = [member.name for member in members]
     after = marks.get(After)
     if isinstance(after, After):
         members.insert(names.index(after.member) + 1, member)

@@ -99,7 +99,7 @@ def _field(member: str, path: tuple[str, ...], facts: dict[str, Any], *, require
     """The field of a property. `with_others`: it is required if another one of its object is entered."""
     kinds = facts.get("type", [])
     choices = [True, False] if kinds == "boolean" else facts.get("enum", [])
-    plain = "string" in kinds if kinds else all(isinstance(one, str) for one in choices)
+    plain = "string" in kinds if kinds else all(isinstance(choice, str) for choice in choices)
     return SchemaField(
         name=".".join((member, *path)),
         path=path,
@@ -108,7 +108,7 @@ def _field(member: str, path: tuple[str, ...], facts: dict[str, Any], *, require
         required=required,
         plain=plain,
         maxlength=facts.get("maxLength"),
-        choices=tuple((str(one), str(one)) if plain else (_text(one), _words(one)) for one in choices),
+        choices=tuple((str(choice), str(choice)) if plain else (_text(choice), _words(choice)) for choice in choices),
     )
 
 

@@ -99,7 +99,7 @@ class StaticFiles:
 def _response(file: StaticFile, cache_control: str, coding: str | None, if_none_match: str | None) -> Response:
     coding = coding if coding in file.codings else None
     etag = f'"{file.etag}"' if coding is None else f'"{file.etag}-{coding}"'
-    known = {one.strip().removeprefix("W/") for one in (if_none_match or "").split(",")}
+    known = {part.strip().removeprefix("W/") for part in (if_none_match or "").split(",")}
     sent = {"ETag": etag, "Cache-Control": cache_control}
     if file.codings:
         sent["Vary"] = "Accept-Encoding"
@@ -113,11 +113,11 @@ def _response(file: StaticFile, cache_control: str, coding: str | None, if_none_
 def read_folder(folder: Traversable, before: str = "") -> dict[str, bytes]:
     """The contents of all files below a folder, by their paths in it."""
     contents: dict[str, bytes] = {}
-    for one in folder.iterdir():
-        if one.is_dir():
-            contents |= read_folder(one, f"{before}{one.name}/")
-        elif not one.name.startswith("."):
-            contents[before + one.name] = one.read_bytes()
+    for entry in folder.iterdir():
+        if entry.is_dir():
+            contents |= read_folder(entry, f"{before}{entry.name}/")
+        elif not entry.name.startswith("."):
+            contents[before + entry.name] = entry.read_bytes()
     return contents
 
 

@@ -48,15 +48,15 @@ MEASUREMENTS = {one.measurement.of: one.measurement.begin for one in RAILS if on
 SETTING = "TOLLHOUSE_RAILS_FILE"
 NAME = re.compile(r"[a-z0-9_]{1,32}")
 BUILT_IN = frozenset({"sandbox", "bank"})
-TABLES = {one.table.settings: one.table for one in RAILS if one.table is not None}
+TABLES = {rail.table.settings: rail.table for rail in RAILS if rail.table is not None}
 ANY_TABLE: Any = Union[tuple(TABLES)]  # noqa: UP007 - of as many kinds as there are
 
 
 def build(settings: Settings) -> Rails:
     """The rails that are set up with these settings and their rails file. Raises `InvalidSettingsError`."""
-    built_in = [one.built_in(settings) for one in RAILS if one.built_in is not None]
+    built_in = [rail.built_in(settings) for rail in RAILS if rail.built_in is not None]
     described = [TABLES[type(table)].build(name, table) for name, table in load(settings.rails_file).items()]
-    return Rails([*(one for one in built_in if one is not None), *described])
+    return Rails([*(provider for provider in built_in if provider is not None), *described])
 
 
 def load(path: Path | None) -> Mapping[str, RailSettings]:

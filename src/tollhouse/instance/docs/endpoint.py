@@ -91,7 +91,7 @@ def _operation(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> E
         access=inline("No credential is required." if access == "none" else f"Requires {access}."),
         is_deprecated=shown.get("deprecated", False),
         parameters={
-            place: tuple(_parameter(one, shapes) for one in shown["parameters"] if one["in"] == place)
+            place: tuple(_parameter(parameter, shapes) for parameter in shown["parameters"] if parameter["in"] == place)
             for place in ("path", "query", "header")
         },
         media_type=media_type,
@@ -109,7 +109,7 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Endpo
     return EndpointView(
         entry=entry,
         paragraphs=_paragraphs(entry.shown["description"], SENT_BY_POST, operations_before(entry, document)),
-        parameters={"header": tuple(_parameter(one, shapes) for one in headers_of(entry, document))},
+        parameters={"header": tuple(_parameter(header, shapes) for header in headers_of(entry, document))},
         media_type="application/json",
         body=shapes.groups(content["schema"]),
         example=highlight(pretty(content["example"]), "json"),
@@ -117,7 +117,7 @@ def _event(entry: ReferenceEntry, document: Json, shapes: SchemaTables) -> Endpo
 
 
 def _paragraphs(*texts: str) -> tuple[Markup, ...]:
-    return tuple(inline(one) for text in texts for one in text.split("\n\n") if one)
+    return tuple(inline(paragraph) for text in texts for paragraph in text.split("\n\n") if paragraph)
 
 
 def _parameter(parameter: Json, shapes: SchemaTables) -> SchemaMember:

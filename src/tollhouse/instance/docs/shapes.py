@@ -54,8 +54,8 @@ class SchemaTables:
             MemberGroup(
                 _which(found) if len(objects) > 1 else "",
                 tuple(
-                    self.member(key, one, is_required=key in found.get("required", ()), above=above | {name})
-                    for key, one in found["properties"].items()
+                    self.member(key, member, is_required=key in found.get("required", ()), above=above | {name})
+                    for key, member in found["properties"].items()
                 ),
             )
             for name, found in objects.items()
@@ -96,13 +96,13 @@ class SchemaTables:
     def kind(self, schema: Json) -> str:
         """The type as text."""
         if "anyOf" in schema:
-            return " or ".join(dict.fromkeys(self.kind(one) for one in schema["anyOf"]))
+            return " or ".join(dict.fromkeys(self.kind(alternative) for alternative in schema["anyOf"]))
         if "$ref" in schema or schema.get("properties"):
             return "object"
         if schema.get("type") == "array":
             return f"list of {self.kind(schema.get('items') or {})}"
         if "enum" in schema:
-            return " or ".join(f"`{one}`" for one in schema["enum"])
+            return " or ".join(f"`{value}`" for value in schema["enum"])
         return FORMATS.get(schema.get("format", "")) or str(schema.get("type", ANY))
 
     def meaning(self, schema: Json, *, optional: bool) -> str:
@@ -118,8 +118,8 @@ class SchemaTables:
             name = schema["$ref"].rpartition("/")[2]
             yield name, self._schemas[name]
         elif "anyOf" in schema:
-            for one in schema["anyOf"]:
-                yield from self._objects(one)
+            for alternative in schema["anyOf"]:
+                yield from self._objects(alternative)
         elif schema.get("type") == "array":
             yield from self._objects(schema.get("items") or {})
         elif schema.get("properties"):
@@ -129,7 +129,7 @@ class SchemaTables:
 def table(heads: tuple[str, str], rows: Iterable[tuple[str, str]]) -> str:
     """A Markdown table with two columns."""
     lines = [heads, ("---", "---"), *rows]
-    return "\n".join(f"| {_cell(one)} | {_cell(other)} |" for one, other in lines)
+    return "\n".join(f"| {_cell(left)} | {_cell(other)} |" for left, other in lines)
 
 
 def _cell(text: str) -> str:
@@ -142,36 +142,36 @@ def _which(schema: Json) -> str:
 
 
 def _descriptions(schema: Json) -> list[str]:
-    return [one["description"] for one in _alternatives(schema) if "description" in one]
+    return [alternative["description"] for alternative in _alternatives(schema) if "description" in alternative]
 
 
 def _rules(schema: Json) -> Iterator[str]:
     """The bounds and the default."""
-    for one in _alternatives(schema):
-        yield from (f"{bound}." for bound in _bounds(one))
+    for alternative in _alternatives(schema):
+        yield from (f"{bound}." for bound in _bounds(alternative))
     if "default" in schema:
         yield f"Default: `{_json(schema['default'])}`."
 
 
 def _choices(schema: Json) -> Iterator[str]:
     """The values of an enumeration that have no meanings of their own."""
-    for one in _alternatives(schema):
-        values = [f"`{value}`" for value in one.get("enum", ())]
-        if values and (len(values) == 1 or MEANINGS not in one):
+    for alternative in _alternatives(schema):
+        values = [f"`{value}`" for value in alternative.get("enum", ())]
+        if values and (len(values) == 1 or MEANINGS not in alternative):
             yield f"One of {', '.join(values)}." if len(values) > 1 else f"Always {values[0]}."
 
 
 def _meanings(schema: Json) -> Iterator[tuple[str, str]]:
     """The values of an enumeration, or of the items of a list, with their meanings. A single one is no choice."""
-    for one in _alternatives(schema):
-        if len(one.get("enum", ())) > 1:
-            yield from one.get(MEANINGS, {}).items()
+    for alternative in _alternatives(schema):
+        if len(alternative.get("enum", ())) > 1:
+            yield from alternative.get(MEANINGS, {}).items()
 
 
 def _plain(schema: Json) -> Json:
     """The schema without the values of enumerations, which `_choices` lists."""
     if "anyOf" in schema:
-        return schema | {"anyOf": [_plain(one) for one in schema["anyOf"]]}
+        return schema | {"anyOf": [_plain(alternative) for alternative in schema["anyOf"]]}
     if "items" in schema:
         return schema | {"items": _plain(schema["items"])}
     if "enum" not in schema:
@@ -182,7 +182,7 @@ def _plain(schema: Json) -> Json:
 
 def _alternatives(schema: Json) -> list[Json]:
     items = [schema["items"]] if "enum" in schema.get("items", {}) else []
-    return [schema, *items, *(one for one in schema.get("anyOf", ()) if one != NULL and "$ref" not in one)]
+    return [schema, *items, *(part for part in schema.get("anyOf", ()) if part != NULL and "$ref" not in part)]
 
 
 def _bounds(schema: Json) -> Iterator[str]:

@@ -309,7 +309,7 @@ REACTIVATE_APPLICATION = ConfirmedAction(
     reactivate_application,
 )
 OF_APPLICATIONS = {"suspend": SUSPEND_APPLICATION, "reactivate": REACTIVATE_APPLICATION}
-"""The same for an application."""
+"""The changes of the status of an application, by the last part of their paths."""
 
 
 async def _application_error(tx: Tx, client_id: str, problem: Text) -> OperatorRefusedError:

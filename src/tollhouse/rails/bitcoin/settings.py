@@ -33,7 +33,7 @@ class BitcoinSettings(NodeSettings, frozen=True, forbid_unknown_fields=True, kw_
 
     def list_errors(self, earlier: Sequence[RailSettings]) -> Iterator[str]:
         """Yield what is wrong. Two rails with one key would give out the same addresses, and both be credited."""
-        same = (one for one in earlier if isinstance(one, BitcoinSettings) and one.xpub == self.xpub)
+        same = (settings for settings in earlier if isinstance(settings, BitcoinSettings) and settings.xpub == self.xpub)
         if self.xpub is not None and any(same):
             yield "another rail has the same xpub"
         if self.small_confirmations > self.confirmations:

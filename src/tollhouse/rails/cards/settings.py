@@ -35,7 +35,7 @@ class StripeSettings(RailSettings, frozen=True, forbid_unknown_fields=True, kw_o
             yield "api_url must end with the host or port"
         for member, file in (
             ("secret_key_file", self.secret_key_file),
-            *(("webhook_secret_files", one) for one in self.webhook_secret_files),
+            *(("webhook_secret_files", path) for path in self.webhook_secret_files),
         ):
             try:
                 text = secret(None, file)

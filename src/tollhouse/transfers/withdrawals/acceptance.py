@@ -115,4 +115,4 @@ def list_errors(
             ensure_limits(method, terms_of(method, amount_minor, fee_mode))
         except ApiError as error:
             found.append(FieldError("amount", error.code, error.message))
-    return list({one.field: one for one in reversed(found)}.values())[::-1]
+    return list({field_error.field: field_error for field_error in reversed(found)}.values())[::-1]
