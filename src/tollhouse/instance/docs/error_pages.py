@@ -75,7 +75,7 @@ def _cause(kind: type[ApiError]) -> str:
 
 def _section(title: str, sentences: list[str]) -> Iterator[str]:
     """A section with each of these sentences once; none if all are empty."""
-    found = [one for one in dict.fromkeys(sentences) if one]
+    found = [sentence for sentence in dict.fromkeys(sentences) if sentence]
     if found:
         yield f"## {title}"
-        yield "\n".join(f"- {one}" for one in found) if len(found) > 1 else found[0]
+        yield "\n".join(f"- {sentence}" for sentence in found) if len(found) > 1 else found[0]
