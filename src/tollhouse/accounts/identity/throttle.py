@@ -154,15 +154,15 @@ class RequestMeter:
         name, at = credential.int & NAME_MASK, now.timestamp()
         first = free = name % self._places
         for place in range(first, first + PLACES_TRIED):
-            one = place % self._places
-            ends_at = self._ends_at[one]
-            if self._names[one] == name and at < ends_at:
-                if self._requests[one] >= limit:
+            slot = place % self._places
+            ends_at = self._ends_at[slot]
+            if self._names[slot] == name and at < ends_at:
+                if self._requests[slot] >= limit:
                     raise RateLimited(timedelta(seconds=round(ends_at - at, 6)))
-                self._requests[one] += 1
-                return RequestsLeft(limit - self._requests[one], math.ceil(ends_at - at))
+                self._requests[slot] += 1
+                return RequestsLeft(limit - self._requests[slot], math.ceil(ends_at - at))
             if ends_at < self._ends_at[free]:
-                free = one
+                free = slot
         self._names[free], self._ends_at[free], self._requests[free] = name, at + MINUTE.total_seconds(), 1
         return RequestsLeft(limit - 1, MINUTE.seconds)
 

@@ -31,7 +31,7 @@ ELSEWHERE = "It is returned by pages, by the web server, or by every endpoint."
 def error_pages(found: Mapping[str, ReferenceEntry]) -> dict[str, Chapter]:
     """The pages by code."""
     kinds: dict[str, list[type[ApiError]]] = {}
-    for kind in sorted(_kinds(ApiError), key=lambda one: (one.code, one.status, one.__name__)):
+    for kind in sorted(_kinds(ApiError), key=lambda kind: (kind.code, kind.status, kind.__name__)):
         kinds.setdefault(kind.code, []).append(kind)
     places: dict[str, dict[str, str]] = {}
     for entry in found.values():
