@@ -48,7 +48,7 @@ async def run(*, quick: bool) -> list[Figure]:
             numbers.append(await producer.record(other))
             await asyncio.sleep(PROBE_EVERY_S)
         missing = await receivers.wait_for(numbers, ARRIVE_WITHIN_S)
-        measure_delays_ms = [(one.at - producer.committed[one.number]) * 1000 for one in receivers.arrivals]
+        measure_delays_ms = [(arrival.at - producer.committed[arrival.number]) * 1000 for arrival in receivers.arrivals]
         return [
             fact("events that waited for one destination", before),
             fact("of these delivered meanwhile", len(busy.arrivals)),

@@ -63,7 +63,7 @@ async def run(*, quick: bool) -> list[Figure]:
         turns = [next(quick_turns if n % SLOW_EVERY else slow_turns) for n in range(calls)]
         await Producer(testbed).produce([Destination(env, url) for url in turns], CALLS_PER_S, calls / CALLS_PER_S)
         waiting = await testbed.wait_until_delivered(ENDED_WITHIN_S)
-        still_there = sum([await one.wait_until_closed(SEEN_WITHIN_S) for one in receivers.values()])
+        still_there = sum([await receiver.wait_until_closed(SEEN_WITHIN_S) for receiver in receivers.values()])
         watching.cancel()
         end = worker.memory_bytes() / MIB
         ended = {row["result"]: row["attempts"] for row in await testbed.services.db.fetch(RESULTS)}

@@ -41,7 +41,7 @@ class OwnDatabase:
         await asyncio.to_thread(self._start("initdb", "--pgdata", str(self._home / "data"), *options).wait)
         settings = [f"port={self.port}", "listen_addresses=127.0.0.1", "unix_socket_directories="]
         self._process = self._start(
-            "postgres", "-D", str(self._home / "data"), *(word for one in settings for word in ("-c", one))
+            "postgres", "-D", str(self._home / "data"), *(word for setting in settings for word in ("-c", setting))
         )
         until = time.monotonic() + STARTS_WITHIN_S
         while True:

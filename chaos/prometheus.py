@@ -86,7 +86,7 @@ class Prometheus:
     async def firing(self) -> set[str]:
         """The alerts that fire now, by the API of alerts."""
         found = await self._get("alerts", {})
-        return {one["labels"]["alertname"] for one in found["alerts"] if one["state"] == "firing"}
+        return {alert["labels"]["alertname"] for alert in found["alerts"] if alert["state"] == "firing"}
 
     async def fired(self, within_s: float) -> set[str]:
         """The alerts that fired at any moment of the last seconds."""

@@ -51,8 +51,8 @@ async def flood(kind: str, port: int) -> None:
     tasks = [asyncio.create_task(sign_up_again_and_again(port, addresses, numbers, answered)) for _ in range(AT_ONCE)]
     print("begun", flush=True)
     await stop.wait()
-    for one in tasks:
-        one.cancel()
+    for task in tasks:
+        task.cancel()
     with suppress(asyncio.CancelledError):
         await asyncio.gather(*tasks)
     print(msgspec.json.encode(answered).decode(), flush=True)

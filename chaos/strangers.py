@@ -72,7 +72,9 @@ class HealthyReceivers:
         self.missing_count += len(await self._receivers.wait_for(numbers, ARRIVE_WITHIN_S))
         if others:
             await self._end(others)
-        arrived = {one.number: one.at for one in reversed(self._receivers.arrivals[seen:]) if one.number in numbers}
+        arrived = {
+            arrival.number: arrival.at for arrival in reversed(self._receivers.arrivals[seen:]) if arrival.number in numbers
+        }
         return [max(0.0, at - self._producer.committed[number]) * 1000 for number, at in arrived.items()]
 
     async def _end(self, others: list[Destination]) -> None:

@@ -133,7 +133,9 @@ class Visitor:
             "rules => axe.run({runOnly: rules, resultTypes: ['violations'], preload: false}).then(one => one.violations)",
             rules,
         )
-        self.problems += [f"{name}: {one['id']} {[node['target'] for node in one['nodes']]}" for one in found]
+        self.problems += [
+            f"{name}: {violation['id']} {[node['target'] for node in violation['nodes']]}" for violation in found
+        ]
 
     async def _turn(self, look: Look) -> None:
         await self.page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")  # colours change at once

@@ -54,7 +54,7 @@ def block() -> str:
         for name in row:
             folder = HERE / "src" / "tollhouse" / name
             first = (ast.get_docstring(ast.parse((folder / "__init__.py").read_text())) or "").partition("\n\n")[0]
-            inside = sorted(one.parent.name for one in folder.glob("*/__init__.py"))
+            inside = sorted(path.parent.name for path in folder.glob("*/__init__.py"))
             rows.append(f"{height:>2}  {name:<10} {' '.join(first.split())}")
             rows += textwrap.wrap(", ".join(inside), 110, initial_indent=" " * 15, subsequent_indent=" " * 15)
     return "\n".join(rows)

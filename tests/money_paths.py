@@ -64,9 +64,9 @@ def reached() -> dict[str, set[str]]:
 
 def ways() -> Iterator[tuple[str, Any]]:
     """Every operation that may change something, every command and every job, with its function."""
-    for one in OPERATIONS:
-        if one.method not in SAFE:
-            yield f"{one.method} {one.full_path}", one.handler
+    for operation in OPERATIONS:
+        if operation.method not in SAFE:
+            yield f"{operation.method} {operation.full_path}", operation.handler
     for job in JOBS:
         yield f"job {_name(job.run)[0].removeprefix('tollhouse.')}.{job.run.__name__}", job.run
     yield from commands(app, "tollhouse")
@@ -101,9 +101,9 @@ def _graph() -> tuple[dict[Name, "Named"], dict[Name, set[str]]]:
 
 
 def _modules() -> Iterator[ModuleType]:
-    for one in pkgutil.walk_packages(tollhouse.__path__, "tollhouse."):
-        if not one.name.endswith("__main__"):
-            yield importlib.import_module(one.name)
+    for walk_package in pkgutil.walk_packages(tollhouse.__path__, "tollhouse."):
+        if not walk_package.name.endswith("__main__"):
+            yield importlib.import_module(walk_package.name)
 
 
 def _functions(tree: ast.Module) -> Iterator[tuple[str, ast.AST, str | None]]:
@@ -163,9 +163,9 @@ def _member(name: str, value: Any, depth: int) -> Iterator[tuple[str, Name]]:
 def _sources(module: ModuleType, tree: ast.AST) -> set[str]:
     """The types of the sources that are made here."""
     made = [
-        _resolved(module, one.args[0])
-        for one in ast.walk(tree)
-        if isinstance(one, ast.Call) and one.args and _resolved(module, one.func) is Source
+        _resolved(module, node.args[0])
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and node.args and _resolved(module, node.func) is Source
     ]
     constants = [one for one in (getattr(module, "SOURCE", None),) if isinstance(tree, ast.Module)]
     return {one for one in (*made, *constants) if isinstance(one, str)}

@@ -216,12 +216,12 @@ def page() -> str:
 
 def kinds() -> set[Kind]:
     """All that the ledger accepts."""
-    return {(one[0], one[1], one[2], one[3]) for one in CHART.findall(I20_CHART)}
+    return {(match[0], match[1], match[2], match[3]) for match in CHART.findall(I20_CHART)}
 
 
 def kinds_of(source: str) -> set[Kind]:
     """Those of a type of source."""
-    return {one for one in kinds() if one[0] == source}
+    return {kind for kind in kinds() if kind[0] == source}
 
 
 def who_of(source: str) -> dict[str, list[str]]:

@@ -264,9 +264,9 @@ def report(schema: str) -> str:
     """The tables as aligned lines."""
     rows = [("table", "place", "by its parent", "keys without merchant_id", "foreign keys that a node could not verify")]
     rows += [
-        (one.table, one.place, one.parent, "; ".join(f"({key.columns}) {key.change}" for key in one.keys),
-         "; ".join(one.foreign_keys))
-        for one in placements(schema)
+        (table.table, table.place, table.parent, "; ".join(f"({key.columns}) {key.change}" for key in table.keys),
+         "; ".join(table.foreign_keys))
+        for table in placements(schema)
     ]  # fmt: skip
     widths = [max(len(row[column]) for row in rows) for column in range(5)]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]

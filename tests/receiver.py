@@ -70,7 +70,7 @@ class Receiver:
 
     def of_type(self, event_type: str) -> list[Received]:
         """What arrived of this event type."""
-        return [one for one in self.received if one.headers.get("X-Service-Event-Type") == event_type]
+        return [received for received in self.received if received.headers.get("X-Service-Event-Type") == event_type]
 
     async def wait(self, event_type: str | None = None, count: int = 1) -> list[Received]:
         """Until `count` deliveries (of that type) have arrived; fails after 30 s."""

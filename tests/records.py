@@ -72,7 +72,10 @@ def schema(server: embedded.Server) -> str:
 
 def settings() -> str:
     """All settings, as a page."""
-    rows = [(one.name, one.meaning, one.file_name, one.default or DEFAULTS.get(one.name)) for one in SETTINGS]
+    rows = [
+        (setting.name, setting.meaning, setting.file_name, setting.default or DEFAULTS.get(setting.name))
+        for setting in SETTINGS
+    ]
     return SETTINGS_HEAD + "".join(
         f"| `{name}` | {meaning} | {f'`{file}`' if file else ''} | {f'`{default}`' if default else ''} |\n"
         for name, meaning, file, default in rows

@@ -46,9 +46,9 @@ def test_every_placed_table_exists() -> None:
 def test_every_listed_key_exists() -> None:
     """So that the lists only become shorter."""
     found = list(placement.placements(records.SCHEMA.read_text()))
-    keys = {f"{one.table} ({key.columns})" for one in found for key in one.keys if key.change != "column"}
+    keys = {f"{table.table} ({key.columns})" for table in found for key in table.keys if key.change != "column"}
     assert keys == placement.APPEND | placement.LOOKUP
-    assert {f"{one.table} {key}" for one in found for key in one.foreign_keys} == placement.FOREIGN_KEYS
+    assert {f"{table.table} {key}" for table in found for key in table.foreign_keys} == placement.FOREIGN_KEYS
 
 
 OF_NOBODY = "CREATE TABLE public.new_things (\n    id uuid NOT NULL\n);\n"
@@ -92,7 +92,7 @@ def test_every_text_column_is_personal_or_not() -> None:
     """Another column that can name a person belongs into `docs/personal-data.md`, with what erasure does about it."""
     columns = set(personal_data.columns(records.SCHEMA.read_text()))
     personal = personal_data.listed()
-    technical = {one for one in columns if personal_data.is_technical(*one)}
+    technical = {column for column in columns if personal_data.is_technical(*column)}
     assert sorted(columns - personal - technical) == [], "list the column in docs/personal-data.md or tests/personal_data.py"
     assert sorted(personal - columns) == [], "the document lists a column that does not exist"
     assert sorted(personal & technical) == [], "the column is listed as both"

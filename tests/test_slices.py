@@ -27,23 +27,23 @@ def declared(kind: type) -> Iterator[object]:
 
 
 def test_every_slice_is_collected_once() -> None:
-    assert {id(one) for one in declared(Slice)} == {id(one) for one in SLICES}
-    assert len(SLICES) == len({id(one) for one in SLICES})
+    assert {id(one) for one in declared(Slice)} == {id(slice_) for slice_ in SLICES}
+    assert len(SLICES) == len({id(slice_) for slice_ in SLICES})
 
 
 def test_every_operation_is_registered() -> None:
     registered = {id(operation) for operation in OPERATIONS}
     for operations in declared(Operations):
         assert isinstance(operations, Operations)
-        assert not [one.full_path for one in operations if id(one) not in registered]
+        assert not [operation.full_path for operation in operations if id(operation) not in registered]
 
 
 def test_every_invariant_is_registered() -> None:
     found = [one for module in modules() for one in getattr(module, "INVARIANTS", ()) if isinstance(one, Invariant)]
-    assert {id(one) for one in found} == {id(one) for one in INVARIANTS}
+    assert {id(invariant) for invariant in found} == {id(invariant) for invariant in INVARIANTS}
 
 
 def test_every_job_has_its_own_name() -> None:
     """The log names a failed job by its function."""
-    names = [(job.run.__module__, job.run.__qualname__) for one in SLICES for job in one.jobs]
+    names = [(job.run.__module__, job.run.__qualname__) for slice_ in SLICES for job in slice_.jobs]
     assert len(names) == len(set(names)) > 20

@@ -198,7 +198,7 @@ def _for_programs(node: ast.AST) -> list[ast.AST | None]:
     if isinstance(node, ast.arg | ast.AnnAssign | ast.FunctionDef | ast.AsyncFunctionDef):
         return [node.annotation if isinstance(node, ast.arg | ast.AnnAssign) else node.returns]
     if isinstance(node, ast.Call):
-        described: list[ast.AST | None] = [one.value for one in node.keywords if one.arg == "description"]
+        described: list[ast.AST | None] = [keyword.value for keyword in node.keywords if keyword.arg == "description"]
         return described + (node.args[:1] if isinstance(node.func, ast.Name) and node.func.id in {"cast", "example"} else [])
     if isinstance(node, ast.Dict):
         pairs = zip(node.keys, node.values, strict=True)

@@ -56,7 +56,11 @@ async def scans(dsn: str) -> list[str]:
     large = {row["relname"] for row in await connection.fetch(LARGE, LARGE_ROWS)}
     named = {"new rows": store.NEW, "touched": store.TOUCHED}
     named |= {f"changes of {kind}": statement for kind, statement in digests_store.CHANGES.items()}
-    named |= {f"{one.number} {one.meaning}": one.statement for one in INVARIANTS if one.kind is not None}
+    named |= {
+        f"{invariant.number} {invariant.meaning}": invariant.statement
+        for invariant in INVARIANTS
+        if invariant.kind is not None
+    }
     found: list[str] = []
     for name, statement in named.items():
         await connection.execute(f"PREPARE it AS {statement}")

@@ -58,7 +58,7 @@ class _Parameters:
         match value:
             case Several(values):
                 element = kind.removesuffix("[]")
-                return f"CAST(ARRAY[{', '.join(self.spell(one, element) for one in values)}] AS {element}[])"
+                return f"CAST(ARRAY[{', '.join(self.spell(value, element) for value in values)}] AS {element}[])"
             case Moment(after):
                 return f"(${self._number(Now(), 'timestamptz')} + interval '{after.total_seconds()} s')"
             case Known() | Fresh() | Random() | Count() | Text():

@@ -81,19 +81,21 @@ async def run(folder: Path, port: int, seconds: float, count: int, kind: str) ->
     began = time.perf_counter()
     connections = [Connection(wire, kind, items[first::count], began + seconds) for first in range(count)]
     gc.disable()
-    await asyncio.gather(*(loop.create_connection(lambda one=one: one, "127.0.0.1", port) for one in connections))
-    ended = max(await asyncio.gather(*(one.over for one in connections)))
-    took = sorted(latency for one in connections for latency in one.latencies_us)
+    await asyncio.gather(
+        *(loop.create_connection(lambda connection=connection: connection, "127.0.0.1", port) for connection in connections)
+    )
+    ended = max(await asyncio.gather(*(connection.over for connection in connections)))
+    took = sorted(latency for connection in connections for latency in connection.latencies_us)
     found = Found(
         ended - began,
         len(took),
         took[len(took) // 2],
         took[len(took) * 99 // 100],
-        sum(one.failed for one in connections),
-        sum(one.spent for one in connections),
-        next((one.failure for one in connections if one.failure), ""),
+        sum(connection.failed for connection in connections),
+        sum(connection.spent for connection in connections),
+        next((connection.failure for connection in connections if connection.failure), ""),
     )
-    left = b"\n".join(item for one in connections for item in one.items) if kind == "renews" else b""
+    left = b"\n".join(item for connection in connections for item in connection.items) if kind == "renews" else b""
     (folder / FOUND).write_bytes(msgspec.json.encode(found) + b"\n" + left)
 
 

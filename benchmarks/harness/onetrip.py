@@ -68,7 +68,7 @@ def filled(value: Any) -> Place:  # noqa: PLR0911 - one line for each kind of va
             join = (lambda text: text) if is_text else str.encode
             return lambda facts: join("".join([str(place(facts)) for place in places]))
         case Several(values):
-            places = [filled(one) for one in values]
+            places = [filled(value) for value in values]
             return lambda facts: [place(facts) for place in places]
         case _:
             return lambda _: value

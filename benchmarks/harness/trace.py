@@ -100,18 +100,18 @@ class DifferentStatementsError(Exception):
 
 async def compare(connection: "asyncpg.Connection[Any]", seen: Sequence[Seen]) -> Trace:
     """The trace of the first, by comparison with the others."""
-    texts = [[sql for sql, _ in one.heard] for one in seen]
+    texts = [[sql for sql, _ in run.heard] for run in seen]
     if any(text != texts[0] for text in texts):
         raise DifferentStatementsError([[" ".join(sql.split())[:60] for sql in text] for text in texts])
     comparison = _Comparison(seen)
     statements: list[Said] = []
-    for sql, *values in zip(texts[0], *([values for _, values in one.heard] for one in seen), strict=True):
+    for sql, *values in zip(texts[0], *([values for _, values in run.heard] for run in seen), strict=True):
         if sql in {"BEGIN", "COMMIT"}:
             continue
-        types = [one.name for one in (await connection.prepare(sql)).get_parameters()]
+        types = [parameter.name for parameter in (await connection.prepare(sql)).get_parameters()]
         places = [comparison.place_of(parallel) for parallel in zip(*values, strict=True)]
         statements.append(Said(sql, tuple(places), tuple(types)))
-    answers = [one.answer for one in seen]
+    answers = [run.answer for run in seen]
     members = [(name, comparison.place_of([answer.get(name) for answer in answers])) for name in answers[0]]
     return Trace(tuple(statements), len(texts[0]), seen[0].status, tuple(members))
 
@@ -130,9 +130,9 @@ class _Comparison:
         if name := self._name_of(values):
             return Known(name)
         match first:
-            case list() | tuple() if all(isinstance(one, (list, tuple)) and len(one) == len(first) for one in values):
+            case list() | tuple() if all(isinstance(value, (list, tuple)) and len(value) == len(first) for value in values):
                 return Several(tuple(self.place_of(parallel) for parallel in zip(*values, strict=True)))
-            case _ if all(one == first for one in values):
+            case _ if all(value == first for value in values):
                 return first
             case datetime():
                 return self._moment(first)

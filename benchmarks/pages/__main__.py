@@ -125,7 +125,7 @@ async def measure(service: Service, folder: Path, web_pid: int, rounds: int, onl
                         costs[name].append(await meter.cost(by, endpoint, endpoint.of(found[name])))
                     except AssertionError as error:
                         print(error, file=sys.stderr)
-            if all(len(one) > 1 for one in costs.values()):
+            if all(len(cost) > 1 for cost in costs.values()):
                 rows.append(Row(endpoint, _median(costs["large"][1:]), _median(costs["small"][1:])))
         await connection.close()
         return rows
@@ -138,10 +138,10 @@ def _decoded(cursor: str) -> bytes:
 def _median(costs: list[Cost]) -> Cost:
     """The medians. The first request is not among them, in which statements are prepared and templates compiled."""
     return Cost(
-        statistics.median(one.wall_ms for one in costs),
-        statistics.median(one.web_us for one in costs),
-        statistics.median(one.database_us for one in costs),
-        int(statistics.median(one.buffers for one in costs)),
+        statistics.median(cost.wall_ms for cost in costs),
+        statistics.median(cost.web_us for cost in costs),
+        statistics.median(cost.database_us for cost in costs),
+        int(statistics.median(cost.buffers for cost in costs)),
     )
 
 

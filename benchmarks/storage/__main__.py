@@ -242,9 +242,9 @@ def table(found: Findings) -> str:
         _line("bytes per payment", "kept", "WAL"),
     ]
     lines += [
-        _line(f"{'  ' if one.is_index else ''}{one.name}", f"{one.bytes:,.0f}", f"{one.wal:,.0f}")
-        for one in found.relations
-        if one.bytes >= 10 or one.wal >= 10  # noqa: PLR2004 - less is noise
+        _line(f"{'  ' if relation.is_index else ''}{relation.name}", f"{relation.bytes:,.0f}", f"{relation.wal:,.0f}")
+        for relation in found.relations
+        if relation.bytes >= 10 or relation.wal >= 10  # noqa: PLR2004 - less is noise
     ]
     lines += ["", _line("while events are kept", f"{found.kept:,.0f}", f"{found.wal:,.0f}")]
     lines += [_line("for ever", f"{found.kept_for_ever:,.0f}"), _line("full-page images", "", f"{found.wal_images:,.0f}")]

@@ -50,27 +50,27 @@ def violations_of(story: Story) -> list[str]:
 
 def _conversion_violations(story: Story) -> list[str]:
     """Whoever converts gets no more than it is worth then, without margin or fee; money back, no more than it cost."""
-    attempts = {one.payment_id: one for one in story.attempts}
+    attempts = {attempt.payment_id: attempt for attempt in story.attempts}
     paid: dict[Any, int] = {}
     found: list[str] = []
-    for one in story.yard.rows(CONVERSIONS, story.shop.merchant_id):
-        attempt = attempts.get(one["transaction_id"])
-        given, got, minor = one["from_currency"], one["to_currency"], one["from_amount_minor"]
-        present = story.yard.market.rate(given, got, one["created_at"])
-        if one["transaction_id"] is None:
-            allowed = _allowed_by_quote(story, one, present)
-        elif one["reversal_id"] is None:
+    for row in story.yard.rows(CONVERSIONS, story.shop.merchant_id):
+        attempt = attempts.get(row["transaction_id"])
+        given, got, minor = row["from_currency"], row["to_currency"], row["from_amount_minor"]
+        present = story.yard.market.rate(given, got, row["created_at"])
+        if row["transaction_id"] is None:
+            allowed = _allowed_by_quote(story, row, present)
+        elif row["reversal_id"] is None:
             allowed = _allowed_for_payment(attempt, minor, present)
         else:
-            allowed = minor * present * _margin_of(story, one) + _rounding_of(story, one, present)
+            allowed = minor * present * _margin_of(story, row) + _rounding_of(story, row, present)
             if attempt is not None and given == attempt.currency:
-                allowed = min(allowed, Fraction(paid.get(one["reversal_id"], 0)))
+                allowed = min(allowed, Fraction(paid.get(row["reversal_id"], 0)))
             else:
-                paid[one["reversal_id"]] = paid.get(one["reversal_id"], 0) + minor
-        if one["to_amount_minor"] > allowed * NOISE:
-            kind = _kind_of(story, one)
+                paid[row["reversal_id"]] = paid.get(row["reversal_id"], 0) + minor
+        if row["to_amount_minor"] > allowed * NOISE:
+            kind = _kind_of(story, row)
             found.append(
-                f"a {kind} converted {minor} {given} to {one['to_amount_minor']} {got}, worth at most {float(allowed):.2f}"
+                f"a {kind} converted {minor} {given} to {row['to_amount_minor']} {got}, worth at most {float(allowed):.2f}"
             )
     return found
 
@@ -115,13 +115,13 @@ def _allowed_by_quote(story: Story, one: Any, present: Fraction) -> Fraction:
 def _expense_violations(story: Story, postings: list[Any]) -> list[str]:
     """The one named expense here: a block that was dropped, for as much as had been refunded to the customer before."""
     spent: Counter[str] = Counter()
-    for one in postings:
-        spent[one["currency"]] += one["amount"] * (
-            one["debit"].startswith("expense:") - one["credit"].startswith("expense:")
+    for posting in postings:
+        spent[posting["currency"]] += posting["amount"] * (
+            posting["debit"].startswith("expense:") - posting["credit"].startswith("expense:")
         )
     explained: Counter[str] = Counter()
     for attempt in story.attempts:
-        gone = sum(one.amount_minor for one in story.transfers if one.attempt is attempt and one.gone)
+        gone = sum(transfer.amount_minor for transfer in story.transfers if transfer.attempt is attempt and transfer.gone)
         explained[attempt.currency] += min(gone, story.refunded_minor(attempt.payment_id))
     return [
         f"the platform lost {minor} {code}, of which {explained[code]} is explained"
@@ -134,8 +134,8 @@ def _coin_violations(story: Story, postings: list[Any]) -> list[str]:
     """The ledger knows what is at the rail."""
     account = f"rail:{NAME}"
     known: Counter[str] = Counter()
-    for one in postings:
-        known[one["currency"]] += one["amount"] * ((one["debit"] == account) - (one["credit"] == account))
+    for posting in postings:
+        known[posting["currency"]] += posting["amount"] * ((posting["debit"] == account) - (posting["credit"] == account))
     there = story.yard.quay.coins
     return [
         f"the ledger has {known[code]} {code} at the rail, where {there[code]} is"
@@ -153,16 +153,16 @@ def _suspension_violations(story: Story, postings: list[Any]) -> list[str]:
     if not story.suspended:
         return []
     left = [
-        f"{one['amount']} {one['currency']} left the suspended merchant: {one['type']}"
-        for one in postings
-        if one["payer"] == story.shop.merchant_id
-        and one["type"] in OWN_WORDS
-        and is_suspended(one["created_at"])
-        and one["source_type"] != "conversion"
+        f"{posting['amount']} {posting['currency']} left the suspended merchant: {posting['type']}"
+        for posting in postings
+        if posting["payer"] == story.shop.merchant_id
+        and posting["type"] in OWN_WORDS
+        and is_suspended(posting["created_at"])
+        and posting["source_type"] != "conversion"
     ]
     sent = [
-        f"{one['amount_minor']} {one['currency']} of the suspended merchant was sent: {one['kind']}"
-        for one in story.yard.rows(RELEASED, story.shop.merchant_id)
-        if is_suspended(one["released_at"])
+        f"{row['amount_minor']} {row['currency']} of the suspended merchant was sent: {row['kind']}"
+        for row in story.yard.rows(RELEASED, story.shop.merchant_id)
+        if is_suspended(row["released_at"])
     ]
     return left + sent

@@ -62,7 +62,7 @@ class Market:
 
     def rate(self, given: str, got: str, at: datetime) -> Fraction:
         """Minor units of one currency for one of another, at the price of that moment."""
-        per_euro = {"EUR": Fraction(1)} | next(one.per_euro for one in reversed(self._changes) if one.at <= at)
+        per_euro = {"EUR": Fraction(1)} | next(change.per_euro for change in reversed(self._changes) if change.at <= at)
         scale = Fraction(10) ** (CATALOGUE.currencies[got].decimals - CATALOGUE.currencies[given].decimals)
         return per_euro[got] / per_euro[given] * scale
 

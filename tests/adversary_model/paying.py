@@ -34,7 +34,7 @@ def offer(story: Story, which: int, price: int) -> str:
     services, now = story.yard.services, story.now
     current = story.yard.run(offers.load_prices(services.db, link, story.settings, now))
     offered = offers.offers_for(link, story.settings, services.rails, services.catalogue, current)
-    choice = attempts.Choice(link.suggested_price, offered, next(one for one in METHODS if one.endswith(code)))
+    choice = attempts.Choice(link.suggested_price, offered, next(method for method in METHODS if method.endswith(code)))
     try:
         begun = story.yard.run(attempts.start(link, "Shop", choice, services, now))
     except ApiError as refused:
@@ -70,20 +70,20 @@ def send(story: Story, which: int, share: int) -> str:
 
 def mine(story: Story, which: int, _: int) -> str:
     """Money on its way is in a block, which is not final yet."""
-    transfer = _pick([one for one in story.transfers if one.block_at is None], which)
+    transfer = _pick([transfer for transfer in story.transfers if transfer.block_at is None], which)
     transfer.block_at = story.now
     return f"{transfer.amount_minor}: {story.observe(_seen(transfer))}"
 
 
 def confirm(story: Story, which: int, _: int) -> str:
     """Money is final."""
-    transfer = _pick([one for one in story.transfers if not one.is_there], which)
+    transfer = _pick([transfer for transfer in story.transfers if not transfer.is_there], which)
     return f"{transfer.amount_minor}: {_arrive(story, transfer)}"
 
 
 def vanish(story: Story, which: int, _: int) -> str:
     """Money on its way is replaced by another transaction, and never comes."""
-    transfer = _pick([one for one in story.transfers if not one.is_there], which)
+    transfer = _pick([transfer for transfer in story.transfers if not transfer.is_there], which)
     story.transfers.remove(transfer)
     gone = Observation(reference=transfer.attempt.reference, outcome="vanished", external_ref=transfer.ref)
     return f"{transfer.amount_minor}: {story.observe(gone)}"
@@ -111,7 +111,7 @@ def dispute(story: Story, which: int, part: int) -> str:
 
 def end_dispute(story: Story, which: int, won: int) -> str:
     """The customer's bank decides."""
-    transfer = _pick([one for one in story.transfers if one.disputes], which)
+    transfer = _pick([transfer for transfer in story.transfers if transfer.disputes], which)
     name, is_won = next(iter(transfer.disputes)), won % 2 == 1
     observed = _dispute(transfer, name, "won" if is_won else "lost")
     amount_minor = transfer.disputes.pop(name)
@@ -123,7 +123,7 @@ def end_dispute(story: Story, which: int, won: int) -> str:
 
 def drop(story: Story, which: int, _: int) -> str:
     """The block of final money is dropped."""
-    transfer = _pick([one for one in on_chain(story) if not one.gone], which)
+    transfer = _pick([transfer for transfer in on_chain(story) if not transfer.gone], which)
     transfer.gone.append(f"block-{uuid4()}")
     story.yard.quay.coins[transfer.attempt.currency] -= transfer.amount_minor
     return f"{transfer.amount_minor}: {story.observe(_block(transfer, 'reversed'))}"
@@ -131,7 +131,7 @@ def drop(story: Story, which: int, _: int) -> str:
 
 def bring_back(story: Story, which: int, _: int) -> str:
     """Money of a dropped block is in another one."""
-    transfer = _pick([one for one in story.transfers if one.gone], which)
+    transfer = _pick([transfer for transfer in story.transfers if transfer.gone], which)
     story.yard.quay.coins[transfer.attempt.currency] += transfer.amount_minor
     observed = _block(transfer, "reinstated")
     transfer.gone.clear()
@@ -140,13 +140,13 @@ def bring_back(story: Story, which: int, _: int) -> str:
 
 def disputable(story: Story) -> list[Transfer]:
     """Money that was paid by card and is there."""
-    cards = (one for one in story.transfers if one.is_there and one.attempt.currency != "BTC")
-    return [one for one in cards if one.amount_minor > one.disputed_minor]
+    cards = (transfer for transfer in story.transfers if transfer.is_there and transfer.attempt.currency != "BTC")
+    return [card for card in cards if card.amount_minor > card.disputed_minor]
 
 
 def on_chain(story: Story) -> list[Transfer]:
     """Money that is there by a network."""
-    return [one for one in story.transfers if one.is_there and one.attempt.currency == "BTC"]
+    return [transfer for transfer in story.transfers if transfer.is_there and transfer.attempt.currency == "BTC"]
 
 
 def _pick(among: list[Transfer], which: int) -> Transfer:
@@ -154,7 +154,7 @@ def _pick(among: list[Transfer], which: int) -> Transfer:
 
 
 def _amount(story: Story, attempt: Attempt, how: str) -> int:
-    sent = sum(one.amount_minor for one in story.transfers if one.attempt is attempt and one.is_there)
+    sent = sum(transfer.amount_minor for transfer in story.transfers if transfer.attempt is attempt and transfer.is_there)
     due = max(attempt.amount_minor - sent, 1)
     return max(1, {"dust": due // 50, "half": due // 2, "all": due, "double": due * 2, "twentyfold": due * 20}[how])
 

@@ -71,24 +71,24 @@ def _active(story: Story) -> bool:
 STEPS: dict[str, Step] = {
     "offer": Step(4, lambda story: _active(story) and len(story.attempts) < 3, paying.offer),
     "send": Step(5, lambda story: story.attempts, paying.send),
-    "mine": Step(3, lambda story: any(one.block_at is None for one in story.transfers), paying.mine),
-    "confirm": Step(5, lambda story: any(not one.is_there for one in story.transfers), paying.confirm),
-    "vanish": Step(1, lambda story: any(not one.is_there for one in story.transfers), paying.vanish),
+    "mine": Step(3, lambda story: any(transfer.block_at is None for transfer in story.transfers), paying.mine),
+    "confirm": Step(5, lambda story: any(not transfer.is_there for transfer in story.transfers), paying.confirm),
+    "vanish": Step(1, lambda story: any(not transfer.is_there for transfer in story.transfers), paying.vanish),
     "pay": Step(6, lambda story: story.attempts, paying.pay),
     "dispute": Step(6, paying.disputable, paying.dispute),
-    "end dispute": Step(3, lambda story: any(one.disputes for one in story.transfers), paying.end_dispute),
-    "drop": Step(2, lambda story: any(not one.gone for one in paying.on_chain(story)), paying.drop),
-    "bring back": Step(2, lambda story: any(one.gone for one in story.transfers), paying.bring_back),
+    "end dispute": Step(3, lambda story: any(transfer.disputes for transfer in story.transfers), paying.end_dispute),
+    "drop": Step(2, lambda story: any(not transfer.gone for transfer in paying.on_chain(story)), paying.drop),
+    "bring back": Step(2, lambda story: any(transfer.gone for transfer in story.transfers), paying.bring_back),
     "accept": Step(2, lambda story: _active(story) and story.transfers, selling.accept),
     "refund": Step(5, lambda story: _active(story) and story.transfers, selling.refund),
-    "send refund": Step(2, lambda story: any(not one.is_sent for one in story.refunds), selling.send_refund),
-    "end refund": Step(7, lambda story: any(not one.is_paid for one in story.refunds), selling.end_refund),
-    "return refund": Step(1, lambda story: any(one.is_paid for one in story.refunds), selling.return_refund),
+    "send refund": Step(2, lambda story: any(not refund.is_sent for refund in story.refunds), selling.send_refund),
+    "end refund": Step(7, lambda story: any(not refund.is_paid for refund in story.refunds), selling.end_refund),
+    "return refund": Step(1, lambda story: any(refund.is_paid for refund in story.refunds), selling.return_refund),
     "convert": Step(2, lambda story: _active(story) and story.transfers, selling.convert),
     "quote": Step(1, lambda story: _active(story) and story.transfers, selling.quote),
     "use quote": Step(3, lambda story: _active(story) and story.quotes, selling.use_quote),
     "withdraw": Step(2, lambda story: _active(story) and story.transfers, selling.withdraw),
-    "pay out": Step(3, lambda story: any(not one.is_paid for one in story.withdrawals), selling.pay_out),
+    "pay out": Step(3, lambda story: any(not withdrawal.is_paid for withdrawal in story.withdrawals), selling.pay_out),
     "reserve": Step(2, lambda story: _active(story) and story.transfers, selling.reserve),
     "capture": Step(3, lambda story: story.reserved, selling.capture),
     "suspend": Step(1, lambda story: _active(story) and story.transfers, selling.suspend),
@@ -104,7 +104,7 @@ def play(here: Yard, seed: int) -> History:
     story, played, lines = Story(here, _settings(chance)), list[Played](), list[str]()
     for _ in range(chance.randint(STEPS_MIN, STEPS_MAX)):
         possible = [name for name, step in STEPS.items() if step.is_possible(story)]
-        [name] = chance.choices(possible, [STEPS[one].weight for one in possible])
+        [name] = chance.choices(possible, [STEPS[step].weight for step in possible])
         step = Played(name, chance.randrange(ANY), chance.randrange(ANY))
         played.append(step)
         lines.append(_do(story, step))
@@ -129,7 +129,7 @@ def shortened(here: Yard, failed: History) -> History:
     while at > 0:
         at -= 1
         tried = again(here, failed.seed, failed.steps[:at] + failed.steps[at + 1 :])
-        if any(_kind(one) == kind for one in tried.violations):
+        if any(_kind(violation) == kind for violation in tried.violations):
             failed = tried
             at = min(at, len(failed.steps))
     return failed

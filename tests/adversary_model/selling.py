@@ -129,7 +129,7 @@ def withdraw(story: Story, which: int, part: int) -> str:
 
 def pay_out(story: Story, which: int, _: int) -> str:
     """A withdrawal is sent and arrives."""
-    one = _pick([one for one in story.withdrawals if not one.is_paid], which)
+    one = _pick([withdrawal for withdrawal in story.withdrawals if not withdrawal.is_paid], which)
 
     async def send(work: Work) -> Withdrawal:
         await sending.begin(work, story.env, one.id)

@@ -134,4 +134,4 @@ class Story:
 
     def refunded_minor(self, payment_id: UUID) -> int:
         """What refunds of this payment paid out, or are about to."""
-        return sum(one.amount_minor for one in self.refunds if one.payment_id == payment_id)
+        return sum(refund.amount_minor for refund in self.refunds if refund.payment_id == payment_id)

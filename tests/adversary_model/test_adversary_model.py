@@ -10,7 +10,7 @@ BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(BATCH, short=100)
 
 
 @pytest.mark.parametrize(
-    "batch", [pytest.param(one, marks=pytest.mark.xdist_group(f"adversary-{one}")) for one in range(BATCHES)]
+    "batch", [pytest.param(number, marks=pytest.mark.xdist_group(f"adversary-{number}")) for number in range(BATCHES)]
 )
 def test_nobody_gains_what_nothing_explains(server: embedded.Server, batch: int) -> None:
     played = list(histories(server.cluster.dsn, HISTORIES, batch * BATCH))

@@ -105,10 +105,10 @@ def yard(service: Service) -> Iterator[Yard]:
     """The yard. The catalogue of the process is as before afterwards."""
     kept: list[tuple[dict[str, Any], dict[str, Any]]] = []
     pairs = {
-        f"{one}:{other}": ConversionPair(pair_id=f"{one}:{other}", fee_basis_points=PAIR_FEE_BPS)
-        for one in CODES
+        f"{code}:{other}": ConversionPair(pair_id=f"{code}:{other}", fee_basis_points=PAIR_FEE_BPS)
+        for code in CODES
         for other in CODES
-        if one != other
+        if code != other
     }
     for catalogue, own in (
         (CATALOGUE.methods, METHODS),

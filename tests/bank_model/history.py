@@ -214,7 +214,7 @@ class Player:
         return sale
 
     def _payout(self, fits: Callable[[Payout], bool]) -> Payout | None:
-        found = [one for one in self.payouts if fits(one)]
+        found = [payout for payout in self.payouts if fits(payout)]
         return self.dice.choice(found) if found else None
 
     def _show(self, line: Line, book: Callable[[], None], payout: Payout | None = None) -> None:

@@ -298,4 +298,4 @@ class Standing:
 
 
 def _cookie(actor: Actor) -> str:
-    return "; ".join(f"{one.key}={one.value}" for one in actor.http.cookie_jar)
+    return "; ".join(f"{cookie.key}={cookie.value}" for cookie in actor.http.cookie_jar)

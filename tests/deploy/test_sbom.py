@@ -13,7 +13,7 @@ def test_every_locked_package_is_listed_with_its_version_and_hashes() -> None:
     made = subprocess.run([ROOT / "scripts" / "sbom"], capture_output=True, check=True, text=True).stdout
     listed = json.loads(made)
     assert (listed["bomFormat"], listed["metadata"]["component"]["name"]) == ("CycloneDX", "tollhouse")
-    packages = {(one["name"], one["version"]) for one in listed["components"]}
+    packages = {(component["name"], component["version"]) for component in listed["components"]}
     assert packages == set(PINNED.findall((ROOT / "locks" / "run.txt").read_text()))
-    assert all(one["purl"].startswith("pkg:pypi/") for one in listed["components"])
-    assert all(reference["hashes"] for one in listed["components"] for reference in one["externalReferences"])
+    assert all(component["purl"].startswith("pkg:pypi/") for component in listed["components"])
+    assert all(reference["hashes"] for component in listed["components"] for reference in component["externalReferences"])

@@ -81,7 +81,7 @@ async def test_the_metadata_is_where_rfc_8414_puts_it(owner: Actor) -> None:
 
 async def test_a_proxy_may_take_the_path_away(owner: Actor) -> None:
     # The browser sends its cookies to the path that it sees; the proxy passes them on.
-    cookies = {"Cookie": "; ".join(f"{one.key}={one.value}" for one in owner.http.cookie_jar)}
+    cookies = {"Cookie": "; ".join(f"{cookie.key}={cookie.value}" for cookie in owner.http.cookie_jar)}
     page = (await owner.send("GET", f"{ORIGIN}/test/payments", headers=cookies)).ok()
     assert page.text.count(f'href="{PATH}/') > 10
     assert below((await owner.send("GET", f"{ORIGIN}/")).ok(303).location)
@@ -97,7 +97,7 @@ async def test_cookies_stay_below_the_path(owner: Actor) -> None:
     signed_in = await owner.form("/signin", {"email": owner.email, "password": PASSWORD})
     cookies = signed_in.ok(303).headers.getall("Set-Cookie")
     assert cookies
-    assert all(f"Path={PATH};" in one + ";" for one in cookies)
+    assert all(f"Path={PATH};" in cookie + ";" for cookie in cookies)
     settings = config.load({"TOLLHOUSE_BASE_URL": "https://shops.example/pay"})
     assert (path_of(settings), settings.origin) == ("/pay", "https://shops.example")
     assert cookie_name(settings) == "__Secure-tollhouse_session"

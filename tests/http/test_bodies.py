@@ -35,7 +35,7 @@ async def test_what_two_readers_could_read_in_two_ways_is_malformed(alice: Actor
 async def test_an_unknown_name_has_a_suggestion(alice: Actor) -> None:
     sent = {"display_nam": "Tea", "amount": "1.00", "curency": "EUR", "zzz": 1, "x" * 30_000: 1}
     errors = (await alice.post("/payment-links", sent)).refused("validation_failed", 422).body["errors"]
-    unknown = {one["field"]: one for one in errors if one["code"] == "unknown_field"}
+    unknown = {error["field"]: error for error in errors if error["code"] == "unknown_field"}
     assert unknown["display_nam"]["suggestion"] == "display_name"
     assert unknown["curency"]["message"] == "`curency` is not a known field. Did you mean `currency`?"
     assert "suggestion" not in unknown["zzz"]
@@ -49,7 +49,7 @@ async def test_names_that_are_there_already_are_no_suggestion_and_only_a_few_are
     sent = COFFEE | {"amounts": "1"} | {f"curenc{number}": 1 for number in range(500)}
     errors = (await alice.post("/payment-links", sent)).refused("validation_failed", 422).body["errors"]
     assert len(errors) == 501
-    assert not [one for one in errors if one.get("suggestion") in COFFEE]
+    assert not [error for error in errors if error.get("suggestion") in COFFEE]
 
 
 async def test_where_nothing_is_asked_for_nothing_may_be_sent(alice: Actor) -> None:

@@ -18,7 +18,12 @@ from tollhouse.platform.decoding import bare, type_of
 
 OVERRIDE, WITH_ZERO_WIDTH, WITH_BELL = "Ali\u202ece", "Ali\u200bce", "Ali\u0007ce"
 BODIES = sorted(
-    {one.accepts for one in OPERATIONS if one.accepts is not None and one.surface in (INTEGRATION, DASHBOARD)}, key=repr
+    {
+        operation.accepts
+        for operation in OPERATIONS
+        if operation.accepts is not None and operation.surface in (INTEGRATION, DASHBOARD)
+    },
+    key=repr,
 )
 
 
@@ -28,8 +33,8 @@ def texts(kind: types.Type, steps: tuple[str, ...] = ()) -> Iterator[tuple[str, 
     if isinstance(kind, types.StrType | types.AnyType):
         yield steps
     elif isinstance(kind, types.UnionType):
-        for one in kind.types:
-            yield from texts(one, steps)
+        for type_ in kind.types:
+            yield from texts(type_, steps)
     elif isinstance(kind, types.StructType):
         for field in kind.fields:
             yield from texts(field.type, (*steps, field.encode_name))
@@ -52,7 +57,9 @@ def refused(kind: Any, steps: tuple[str, ...], text: str) -> bool:
         decode_body(body_with(steps, text), kind)
     except ValidationFailed as error:
         path = ".".join(steps)
-        return any(one.field == path or path.startswith(f"{one.field}.") for one in error.field_errors)
+        return any(
+            field_error.field == path or path.startswith(f"{field_error.field}.") for field_error in error.field_errors
+        )
     return False
 
 

@@ -22,7 +22,7 @@ async def headers_of(actor: Actor, operation: Operation) -> dict[str, str]:
     """What opens the door: an API key, or the session of the browser."""
     if operation.surface.name == "integration":
         return {"X-API-Key": await actor.key(), "Idempotency-Key": "k", "Content-Type": "application/json"}
-    cookies = {one.key: one.value for one in actor.http.cookie_jar}
+    cookies = {cookie.key: cookie.value for cookie in actor.http.cookie_jar}
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Accept": "text/html", **FORM}
 
 

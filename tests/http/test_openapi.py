@@ -203,7 +203,7 @@ def test_every_operation_is_in_it(document: Any, operation: Operation) -> None:
         assert error.code in codes(shown, error.status)
     assert codes(shown, 500) == ["server_error"]
     assert "temporarily_unavailable" in codes(shown, 503)
-    named = [one["name"] for one in shown["parameters"] if one["in"] == "path"]
+    named = [parameter["name"] for parameter in shown["parameters"] if parameter["in"] == "path"]
     assert all(f"{{{name}}}" in operation.path for name in named)
     assert len(named) == operation.path.count("{")
 
@@ -281,7 +281,7 @@ def test_every_error_has_its_example_and_its_schema(document: Any) -> None:
     for name, content in contents_of(document):
         if "examples" in content:
             shapes = content["schema"].get("anyOf", [content["schema"]])
-            said = [schemas[one["$ref"].rpartition("/")[2]]["allOf"][1]["properties"]["error"]["enum"] for one in shapes]
+            said = [schemas[shape["$ref"].rpartition("/")[2]]["allOf"][1]["properties"]["error"]["enum"] for shape in shapes]
             assert said == [[code] for code in content["examples"]], name
 
 
@@ -289,7 +289,7 @@ def test_every_event_is_described(document: Any) -> None:
     assert list(document["webhooks"]) == [*EVENT_TYPES, TEST_EVENT]
     for name, methods in document["webhooks"].items():
         shown = methods["post"]
-        sent = [one["$ref"].rpartition("/")[2] for one in shown["parameters"]]
+        sent = [parameter["$ref"].rpartition("/")[2] for parameter in shown["parameters"]]
         assert "X-Service-Signature" in sent
         example = shown["requestBody"]["content"]["application/json"]["example"]
         assert example["type"] == name
@@ -318,7 +318,7 @@ def test_it_tells_every_error_of_guard_decoding_and_key(document: Any) -> None:
     assert codes(shown, 413) == ["payload_too_large"]
     assert codes(shown, 422) == ["validation_failed", "idempotency_key_reused"]
     assert codes(shown, 429) == ["rate_limited"]
-    key = next(one for one in shown["parameters"] if one["in"] == "header")
+    key = next(parameter for parameter in shown["parameters"] if parameter["in"] == "header")
     assert key["name"] == "Idempotency-Key"
     assert key["required"] is True
     saved = document["paths"]["/api/v2/merchant/oauth/clients/{client_id}"]["put"]
@@ -333,7 +333,7 @@ def test_forms_and_queries_are_described(document: Any) -> None:
     form = document["paths"]["/api/v2/oauth/token"]["post"]["requestBody"]
     assert list(form["content"]) == ["application/x-www-form-urlencoded"]
     asked = document["paths"]["/api/v2/oauth/authorize"]["get"]["parameters"]
-    assert [one["name"] for one in asked if one["required"]] == [
+    assert [parameter["name"] for parameter in asked if parameter["required"]] == [
         "response_type",
         "client_id",
         "redirect_uri",
@@ -343,8 +343,8 @@ def test_forms_and_queries_are_described(document: Any) -> None:
         "code_challenge_method",
     ]
     page = document["paths"]["/api/v2/integration/ledger"]["get"]["parameters"]
-    assert {"page", "limit", "source_id"} <= {one["name"] for one in page}
-    assert not any(one["required"] for one in page)
+    assert {"page", "limit", "source_id"} <= {item["name"] for item in page}
+    assert not any(item["required"] for item in page)
 
 
 def test_answers_say_what_is_always_there_and_what_is_a_time(document: Any) -> None:

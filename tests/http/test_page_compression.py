@@ -23,7 +23,7 @@ async def get(url: str, headers: Mapping[str, str], method: str = "GET") -> tupl
 
 def cookies(actor: Actor) -> str:
     """The cookies of a session."""
-    return "; ".join(f"{one.key}={one.value}" for one in actor.http.cookie_jar)
+    return "; ".join(f"{cookie.key}={cookie.value}" for cookie in actor.http.cookie_jar)
 
 
 @pytest.mark.parametrize(

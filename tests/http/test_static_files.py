@@ -78,7 +78,9 @@ def test_every_reference_of_a_stylesheet_or_script_is_found() -> None:
             text = body.decode()
             assert text.count("url(") == len(re.findall(r'url\("[^"]+"\)', text)), name
             beside = PurePosixPath(name).parent
-            assert not [one for one in REFERENCE.findall(text) if posixpath.normpath(beside / one) not in contents], name
+            assert not [match for match in REFERENCE.findall(text) if posixpath.normpath(beside / match) not in contents], (
+                name
+            )
 
 
 async def get(actor: Actor, path: str, **headers: str) -> tuple[int, Mapping[str, str], bytes]:

@@ -15,7 +15,7 @@ from tollhouse.http.statuses import MARKS, words_of
 from tollhouse.http.templates import initials, table_roles
 from tollhouse.http.texts import Texts
 
-MODELS = [one.name for one in pkgutil.walk_packages(tollhouse.__path__, "tollhouse.") if one.name.endswith("model")]
+MODELS = [module.name for module in pkgutil.walk_packages(tollhouse.__path__, "tollhouse.") if module.name.endswith("model")]
 STATUSES = sorted(
     {
         status

@@ -26,7 +26,7 @@ pytestmark = [pytest.mark.xdist_group("serve"), pytest.mark.long]
 INSTALLED = [
     folder for major in (17, 16, 15) if (folder := Path(f"/usr/lib/postgresql/{major}")).joinpath("bin/postgres").exists()
 ]
-OLD = [Path(one) for one in os.environ.get("OLD_POSTGRES", "").split(":") if one] or INSTALLED[:1]
+OLD = [Path(part) for part in os.environ.get("OLD_POSTGRES", "").split(":") if part] or INSTALLED[:1]
 """Folders of older versions of PostgreSQL, with `bin` in each; `OLD_POSTGRES` names others, separated by colons."""
 
 

@@ -46,7 +46,9 @@ async def test_a_payment_is_taken_and_reported(service: Service, alice: Actor, r
     assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 1, 420)
     transaction = (await alice.get(f"/transactions/{link['latest_transaction_id']}")).ok().body
     assert (transaction["status"], transaction["net_minor"]) == ("succeeded", 420)
-    balance = next(one for one in (await alice.get("/balances")).ok().body["balances"] if one["currency"] == "EUR")
+    balance = next(
+        balance for balance in (await alice.get("/balances")).ok().body["balances"] if balance["currency"] == "EUR"
+    )
     assert (balance["available"], balance["available_minor"]) == ("4.20", 420)
 
     await receiver.wait("payment.succeeded")
@@ -82,5 +84,5 @@ async def test_a_failed_payment_can_be_tried_again(alice: Actor) -> None:
 def _untouched(answer: Any) -> list[Any]:
     """Balances that all stand at zero."""
     balances = answer.ok().body["balances"]
-    assert all(one["total_minor"] == 0 for one in balances)
+    assert all(balance["total_minor"] == 0 for balance in balances)
     return balances

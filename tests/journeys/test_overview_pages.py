@@ -153,13 +153,13 @@ async def sell_for_a_month(alice: Actor) -> None:
     await alice.sql(
         "UPDATE transactions SET succeeded_at = succeeded_at - place * interval '8 days'"
         " FROM unnest($1::uuid[]) WITH ORDINALITY AS sold (sold_id, place) WHERE id = sold_id",
-        [one["id"] for one in paid],
+        [payment["id"] for payment in paid],
     )
     await sell(alice, "fail")
     await sell(alice, amount="1200.00", currency="USD")
     (await refund(alice, paid[0], "4.20")).ok(201)
     await alice.sql(
-        "UPDATE transactions SET method_id = 'sepa:EUR' WHERE id = ANY ($1::uuid[])", [one["id"] for one in paid[:1]]
+        "UPDATE transactions SET method_id = 'sepa:EUR' WHERE id = ANY ($1::uuid[])", [payment["id"] for payment in paid[:1]]
     )
     await alice.sql("SELECT running_totals_rebuild($1::uuid)", alice.merchant_id)
     await alice.sql(

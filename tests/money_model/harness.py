@@ -136,8 +136,8 @@ class Harness:
     def connect(self, client_ids: list[str], payers: list[MerchantId]) -> list[Connection]:
         """Connect merchants to applications, anew."""
         made = [Connection(new_id(), tokens.mint("that")) for _ in payers]
-        hashes = [tokens.digest(one.token) for one in made]
-        ids = [one.grant_id for one in made]
+        hashes = [tokens.digest(grant.token) for grant in made]
+        ids = [grant.grant_id for grant in made]
         self.run(self.services.db.execute(CONNECT, ids, client_ids, payers, hashes, API.mask))
         return made
 
@@ -159,7 +159,7 @@ class Harness:
         """As `tollhouse check` finds them, in rows with later ids; and what the worker's jobs logged as errors since."""
         found = [str(one) for one in self._logged] + self.run(broken_in(self.services.db, after))
         self._logged.clear()
-        return [one for one in found if one not in self._overlooked]
+        return [violation for violation in found if violation not in self._overlooked]
 
     def overlook_broken(self) -> None:
         """What is broken by now is known: only what breaks from now on is told."""
@@ -211,7 +211,7 @@ def _errors_of_this_thread() -> Processor:
 @contextmanager
 def _as_before(*catalogues: dict[Any, Any]) -> Iterator[None]:
     """Whatever is changed in these is as it was afterwards."""
-    kept = [dict(one) for one in catalogues]
+    kept = [dict(catalogue) for catalogue in catalogues]
     try:
         yield
     finally:

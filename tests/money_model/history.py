@@ -94,7 +94,7 @@ class History:
             return
         known = {payment.payment_id for payment in self.books.payments}
         shown = self._get(f"/transactions?limit={len(nameless) + 1}")["transactions"]
-        new = [one["id"] for one in reversed(shown) if one["id"] not in known]
+        new = [entry["id"] for entry in reversed(shown) if entry["id"] not in known]
         assert len(new) == len(nameless), f"{len(new)} new payments, in the books {len(nameless)}"
         for payment, payment_id in zip(nameless, new, strict=True):
             payment.payment_id = payment_id
@@ -137,7 +137,7 @@ class History:
     def same_balances(self, *purses: str) -> None:
         """Every balance of these is what the books say: by default of the shop, and of whoever was touched lately."""
         for purse in purses or {SHOP} | self.touched:
-            shown = {one["currency"]: one for one in self._get("/balances", purse)["balances"]}
+            shown = {balance["currency"]: balance for balance in self._get("/balances", purse)["balances"]}
             for currency, balance in self.books.purses[purse].items():
                 one = shown[currency]
                 _same(
@@ -164,14 +164,16 @@ class History:
             refund.refund_id: refund.status for refund in books.refunds
         }
         for purse in (SHOP, LIVE):
-            mine = {one.withdrawal_id: one for one in books.withdrawals.every if one.purse == purse}
+            mine = {
+                withdrawal.withdrawal_id: withdrawal for withdrawal in books.withdrawals.every if withdrawal.purse == purse
+            }
             self._same_all(self.every("withdrawals", purse), mine, self.same_withdrawal)
         for payer in OWNER:
-            paid = {one.payment_id: one for one in books.balance_payments.every if one.payer == payer}
+            paid = {payment.payment_id: payment for payment in books.balance_payments.every if payment.payer == payer}
             self._same_all(self.every("balance-payments", payer), paid, self.same_balance_payment)
-        exchanges = {one.conversion_id: one.exchange for one in books.conversions.every}
+        exchanges = {conversion.conversion_id: conversion.exchange for conversion in books.conversions.every}
         self._same_all(self.every("conversions"), exchanges, self.same_exchange)
-        ordered = {one.fulfillment_id: one for one in books.fulfillments.every}
+        ordered = {order.fulfillment_id: order for order in books.fulfillments.every}
         self._same_all(self.every("fulfillments"), ordered, self.same_fulfillment)
 
     def every(self, noun: str, by: str = SHOP) -> dict[str, Any]:

@@ -120,7 +120,7 @@ async def test_owner_disconnects_one_merchant(app: Application, alice: Actor, ca
     await assert_token_invalid(app, first["access_token"])
     (await app.refresh(first["refresh_token"])).refused("invalid_grant", 400)
     (await app.api(second["access_token"], "GET", "/account")).ok()
-    assert [one["status"] for one in await connections(app)] == ["active", "revoked"]
+    assert [connection["status"] for connection in await connections(app)] == ["active", "revoked"]
     assert (await connections(app))[1]["revoked_at"] is not None
     other = await application(app.owner)
     for path in (
@@ -139,18 +139,18 @@ async def test_owner_disconnects_all_merchants(app: Application, alice: Actor, c
     path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
     ended = await app.owner.dashboard("DELETE", f"{CLIENTS}/{app.client_id}/connections")
     assert ended.ok().body == {"disconnected": 2}
-    for one in tokens:
-        await assert_token_invalid(app, one["access_token"])
+    for token in tokens:
+        await assert_token_invalid(app, token["access_token"])
     (await app.exchange(code)).refused("invalid_grant", 400)
     (await alice.send("GET", path)).ok(409)
     listed = await connections(app)
-    assert [one["status"] for one in listed] == ["revoked"] * 3
-    assert all(one["revoked_at"] for one in listed)
+    assert [connection["status"] for connection in listed] == ["revoked"] * 3
+    assert all(connection["revoked_at"] for connection in listed)
     client = (await app.owner.dashboard("GET", f"{CLIENTS}/{app.client_id}")).ok().body["client"]
     assert (client["status"], client["version"], client["active_connections"]) == ("enabled", 1, 0)
     fresh = await app.connect(alice, SCOPE)
     (await app.api(fresh["access_token"], "GET", "/account")).ok()
-    assert [one["status"] for one in await connections(app)] == ["active"] + ["revoked"] * 3
+    assert [connection["status"] for connection in await connections(app)] == ["active"] + ["revoked"] * 3
 
 
 @pytest.mark.covers("O-173", "O-205")

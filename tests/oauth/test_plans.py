@@ -73,7 +73,7 @@ async def plan_of_many(raw: Raw, name: str, sql: str, hashes: list[bytes], *args
     statement = await raw.prepare(sql, name=name)
     for count in range(MANY):
         assert len(await statement.fetch(hashes[: count + 1], *args)) == count + 1
-    array = "ARRAY[" + ", ".join(f"'\\x{one.hex()}'::bytea" for one in hashes[:3]) + "]"
+    array = "ARRAY[" + ", ".join(f"'\\x{hash_.hex()}'::bytea" for hash_ in hashes[:3]) + "]"
     return await generic_plan(raw, name, array, *(f"'{arg}'" for arg in args))
 
 

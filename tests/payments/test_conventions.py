@@ -113,8 +113,8 @@ async def test_a_client_can_check_the_ledger(alice: Actor) -> None:
     entries = (await alice.get("/ledger?currency=EUR&limit=100")).ok().body["ledger"]
     now = await balance(alice)
     for account in ("available", "reserved"):
-        mine = sorted((one for one in entries if one["account"] == account), key=lambda one: one["sequence"])
-        assert [one["sequence"] for one in mine] == list(range(1, len(mine) + 1))
+        mine = sorted((entry for entry in entries if entry["account"] == account), key=lambda one: one["sequence"])
+        assert [item["sequence"] for item in mine] == list(range(1, len(mine) + 1))
         assert all(
             b["balance_after_minor"] - a["balance_after_minor"] == b["signed_amount_minor"] for a, b in pairwise(mine)
         )
@@ -124,7 +124,7 @@ async def test_a_client_can_check_the_ledger(alice: Actor) -> None:
     latest = max(changes, key=lambda one: one["sequence"])
     assert latest["data"]["object"] == now
     assert latest["sequence"] == now["version"]
-    shown = {entry["id"] for one in changes for entry in one["data"]["entries"]}
+    shown = {entry["id"] for change in changes for entry in change["data"]["entries"]}
     assert shown == {entry["id"] for entry in entries}
 
 

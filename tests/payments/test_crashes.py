@@ -209,7 +209,7 @@ async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.Mo
         lambda tx: chargebacks.open_chargeback(Work(tx, services, clock.now()), env, transaction_id),
         at_least=14,
     )
-    [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
+    [balance] = [balance for balance in (await shop.get("/balances")).ok().body["balances"] if balance["currency"] == "EUR"]
     assert (balance["available_minor"], balance["reserved_minor"], balance["debt_minor"]) == (0, 0, 1_500)
     await survive(
         shop,
@@ -217,5 +217,5 @@ async def test_a_dispute(shop: Actor, services: Services, monkeypatch: pytest.Mo
         lambda tx: chargebacks.decide(Work(tx, services, clock.now()), env, transaction_id, won=True),
         at_least=7,
     )
-    [balance] = [one for one in (await shop.get("/balances")).ok().body["balances"] if one["currency"] == "EUR"]
+    [balance] = [balance for balance in (await shop.get("/balances")).ok().body["balances"] if balance["currency"] == "EUR"]
     assert (balance["available_minor"], balance["debt_minor"]) == (0, 500)

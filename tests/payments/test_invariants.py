@@ -14,7 +14,10 @@ from tollhouse.platform.database import invariants
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.webhooks.events import invariants_store as events_store
 
-INVARIANTS = (*transactions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
+INVARIANTS = (
+    *transactions_store.INVARIANTS,
+    *(invariant for invariant in events_store.INVARIANTS if invariant.number == "I14"),
+)
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 SPOILS = [
     ("I7 received amounts", "UPDATE rail_observations SET amount_minor = amount_minor + 1 WHERE merchant_id = $1"),

@@ -56,8 +56,8 @@ async def fill(alice: Actor, bob: Actor, courier: Courier) -> None:
 
 def links_of(page: str, path: str) -> list[str]:
     """Where the links and forms of a page lead on the dashboard, but for downloads."""
-    found = (urljoin(path, html.unescape(one)) for one in LINK.findall(page))
-    return [one for one in found if one.startswith(DASHBOARD) and "." not in urlsplit(one).path]
+    found = (urljoin(path, html.unescape(match)) for match in LINK.findall(page))
+    return [path for path in found if path.startswith(DASHBOARD) and "." not in urlsplit(path).path]
 
 
 def without_mode(path: str) -> str:
@@ -81,12 +81,12 @@ async def walk(actor: Actor, start: str, mode: str) -> set[str]:
             page = answer.text
             found = links_of(page, path)
             assert f"/{mode}/payments" in found or "/preview" in path, path  # the consent page has no menu
-            assert all(one.startswith(("/live/", "/test/")) for one in found), path
-        switches = {one for one in found if one.startswith(f"/{other}/")}
+            assert all(path.startswith(("/live/", "/test/")) for path in found), path
+        switches = {path for path in found if path.startswith(f"/{other}/")}
         assert len(switches) <= 1, (path, switches)
-        assert all(without_mode(path).startswith(without_mode(one)) for one in switches), (path, switches)
-        forms |= {html.unescape(one) for one in FORM.findall(page)}
-        new = [one for one in found if one not in reached and one not in switches]
+        assert all(without_mode(path).startswith(without_mode(switch)) for switch in switches), (path, switches)
+        forms |= {html.unescape(match) for match in FORM.findall(page)}
+        new = [path for path in found if path not in reached and path not in switches]
         reached.update(new)
         waiting.extend(new)
     return reached

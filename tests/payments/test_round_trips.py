@@ -197,7 +197,7 @@ async def test_many_payments_of_one_link_count_all(alice: Actor) -> None:
     link = await open_link(alice, amount="1.00", max_payments=None)
     waiting = [await attempt(alice, link, "processing") for _ in range(12)]
     answers = await asyncio.gather(
-        *(alice.post(f"/test/transactions/{one['id']}/simulate", {"outcome": "succeed"}) for one in waiting)
+        *(alice.post(f"/test/transactions/{transfer['id']}/simulate", {"outcome": "succeed"}) for transfer in waiting)
     )
     assert [answer.status for answer in answers] == [200] * 12
     shown = (await alice.get(f"/payment-links/{link['id']}")).ok().body

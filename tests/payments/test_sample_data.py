@@ -35,20 +35,22 @@ async def test_it_is_made_once(alice: Actor) -> None:
     await post(alice, MAKE, key=key)
     made = await payments(alice)
     assert len(made) == len(SAMPLES)
-    assert [one["created_at"] for one in made] == sorted((one["created_at"] for one in made), reverse=True)
-    statuses = [one["status"] for one in made]
+    assert [transaction["created_at"] for transaction in made] == sorted(
+        (transaction["created_at"] for transaction in made), reverse=True
+    )
+    statuses = [transaction["status"] for transaction in made]
     assert {status: statuses.count(status) for status in set(statuses)} == {
         "succeeded": 15, "failed": 2, "refunded": 1, "partially_refunded": 1, "chargeback": 1,
     }  # fmt: skip
     balance = (await alice.get("/balances/EUR")).ok().body
-    lost = sum(int(one.refund or 0) for one in SAMPLES) + 25
-    assert balance["available"] == f"{sum(int(one.amount) for one in SAMPLES if one.outcome != 'fail') - lost}.00"
+    lost = sum(int(sample.refund or 0) for sample in SAMPLES) + 25
+    assert balance["available"] == f"{sum(int(sample.amount) for sample in SAMPLES if sample.outcome != 'fail') - lost}.00"
     home = await seen(alice, "/test/home")
-    days = len({one["created_at"][:10] for one in made if one["status"] != "failed"})
+    days = len({transaction["created_at"][:10] for transaction in made if transaction["status"] != "failed"})
     assert len(re.findall(r'data-label="Payments">[1-9]', home)) == days
     report = (await alice.get("/reports/financial-summary?group_by=day")).ok().body["financial_summaries"]
     assert sum(row["payments_gross_minor"] > 0 for row in report) == days
-    assert len({one["created_at"][11:13] for one in made}) > 10, "at different hours"
+    assert len({transaction["created_at"][11:13] for transaction in made}) > 10, "at different hours"
 
 
 async def test_there_can_be_more_at_any_time(alice: Actor) -> None:

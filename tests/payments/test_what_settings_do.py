@@ -146,7 +146,7 @@ def luminance(color: int) -> float:
 
 
 async def test_a_project_says_the_default_currency(alice: Actor) -> None:
-    assert {one["default_currency"] for one in (await alice.get("/projects")).ok().body["projects"]} == {"EUR"}
+    assert {project["default_currency"] for project in (await alice.get("/projects")).ok().body["projects"]} == {"EUR"}
     await setting(alice, default_currency="JPY")
     [project] = (await alice.get("/projects")).ok().body["projects"]
     assert (await alice.get(f"/projects/{project['id']}")).ok().body["default_currency"] == "JPY"

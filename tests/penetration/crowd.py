@@ -48,7 +48,7 @@ async def of_keys(scene: Scene) -> list[Intruder]:
     ]
     labels = {"payments", "balance-payments", "fulfillments", "withdrawals", "conversions"}
     for label in sorted(labels):
-        others = [one for one in scopes if one != f"{label}:write"]
+        others = [scope for scope in scopes if scope != f"{label}:write"]
         found.append(
             Intruder(
                 f"a key with all but {label}:write", key(await alice.key("test", others)), needs(f"{label}:write"), FORBIDDEN
@@ -92,7 +92,7 @@ async def of_others(scene: Scene, service: Service, stack: AsyncExitStack) -> li
     app_of_dora = await application(dora)
     token = (await app_of_dora.connect(scene.merchant, BALANCES))["access_token"]
     await dora.sql(SUSPEND, dora.merchant_id)
-    cookies = "; ".join(f"{one.key}={one.value}" for one in erin.http.cookie_jar)
+    cookies = "; ".join(f"{cookie.key}={cookie.value}" for cookie in erin.http.cookie_jar)
     (await erin.dashboard("POST", "/logout")).ok(204)
     await grow_old(fred)
     return [

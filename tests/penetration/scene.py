@@ -71,7 +71,10 @@ async def build(merchant: Actor, owner: Actor) -> Scene:
     (await choose(late)).ok(303)
     (await simulate(late, "late")).ok(303)
     (await choose(unpaid)).ok(303)
-    payments = {one["payment_link_id"]: one["id"] for one in (await merchant.get("/transactions")).ok().body["transactions"]}
+    payments = {
+        transaction["payment_link_id"]: transaction["id"]
+        for transaction in (await merchant.get("/transactions")).ok().body["transactions"]
+    }
     paths = (
         ("refund_id", f"/transactions/{payments[paid['id']]}/refunds", {"amount": "1.00"}),
         ("withdrawal_id", "/withdrawals", TO_NINA),

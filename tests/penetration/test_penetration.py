@@ -60,7 +60,7 @@ async def test_nobody_reaches_money_with_a_credential_for_something_else(live_se
     count = sum(tried.values())
     print(f"{count} attempts, {count - len(wrong)} refused")  # noqa: T201 - the figure is what it is run for
     assert not wrong, "\n".join(wrong)
-    assert set(tried) == {one.name for one in intruders}, "each intruder has something to try"
+    assert set(tried) == {intruder.name for intruder in intruders}, "each intruder has something to try"
 
 
 async def test_who_may_is_not_refused(scene: Scene) -> None:

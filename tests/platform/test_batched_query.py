@@ -49,7 +49,7 @@ async def test_simultaneous_keys_are_one_statement(counted: Counted) -> None:
 async def test_keys_of_several_columns_and_other_parameters(service: Service) -> None:
     pool = Pool(service.dsn)
     keys = [("a", "b"), ("a", "c"), ("d", "b")]
-    rows = await asyncio.gather(*(pool.fetchrow_in_batch(JOINED, one, "c") for one in keys))
+    rows = await asyncio.gather(*(pool.fetchrow_in_batch(JOINED, key, "c") for key in keys))
     assert [row and row["words"] for row in rows] == ["ab", None, "db"]
     await pool.close()
 

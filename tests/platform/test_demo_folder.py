@@ -34,7 +34,7 @@ async def test_the_demo_begins_with_a_month_of_different_payments(service: Servi
         async with http.get(url, headers=headers) as response:
             payments = (await response.json())["transactions"]
     assert len(payments) == len(SAMPLES)
-    assert len({one["status"] for one in payments}) >= 4
-    assert len({one["amount"] for one in payments}) >= 10
-    assert len({one["created_at"][:10] for one in payments}) >= 15
-    assert len({one["created_at"][11:13] for one in payments}) >= 10
+    assert len({payment["status"] for payment in payments}) >= 4
+    assert len({payment["amount"] for payment in payments}) >= 10
+    assert len({payment["created_at"][:10] for payment in payments}) >= 15
+    assert len({payment["created_at"][11:13] for payment in payments}) >= 10

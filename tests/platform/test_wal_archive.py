@@ -58,7 +58,7 @@ def test_the_last_base_backups_and_the_wal_since_are_kept(archive: Path) -> None
         file.touch()
     (folders[0].with_name("new.partial")).mkdir()
     wal_archive.prune(archive, 2)
-    assert [one.folder for one in wal_archive.bases(archive)] == folders[1:]
+    assert [base.folder for base in wal_archive.bases(archive)] == folders[1:]
     assert not old.parent.exists()
     assert needed.exists()
     assert partial.exists()
@@ -118,8 +118,8 @@ async def receive(
         return running[-1]
 
     yield start
-    for one in running:
-        await one.stop()
+    for service in running:
+        await service.stop()
     await wal_receiver.end(server.cluster)
 
 

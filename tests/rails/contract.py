@@ -71,7 +71,10 @@ class RailContract:
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let the rail report these, in this order."""
-        return [await reversals.observe(services, self.provider.name, self.provider.mode, one, clock.now()) for one in seen]
+        return [
+            await reversals.observe(services, self.provider.name, self.provider.mode, observation, clock.now())
+            for observation in seen
+        ]
 
     async def now(self, actor: Actor, transaction_id: UUID) -> dict[str, Any]:
         """The payment as it is now."""
@@ -265,7 +268,7 @@ class RailContract:
         down = _Down(rails[self.provider.name, mode])
         monkeypatch.setitem(rails, (self.provider.name, mode), down)
         listed = (await alice.get("/payment-methods", mode=mode)).ok().body["payment_methods"]
-        [method] = [one for one in listed if one["method_id"] == self.method_id]
+        [method] = [method for method in listed if method["method_id"] == self.method_id]
         assert (method["available"], method["unavailable_reason"]) == (False, "provider_down")
         (await alice.get(f"/payment-links/{link['id']}", mode=mode)).ok()
         (await visit(link, alice)).ok()

@@ -179,7 +179,7 @@ class TestEvmNetwork(RailContract):
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let the worker find them in blocks, and say which payment each of its reports changed."""
-        return [await self._found(services, one) for one in seen]
+        return [await self._found(services, observation) for observation in seen]
 
     async def _found(self, services: Services, seen: Observation) -> Transaction | None:
         now, deposit = clock.now(), self._deposit(seen)

@@ -46,9 +46,9 @@ def test_every_operation_has_a_method(client: type) -> None:
 def test_every_parameter_of_an_operation_has_a_name(client: type) -> None:
     for name, shown in operations().items():
         taken = set(inspect.signature(getattr(client, name)).parameters)
-        asked = {one["name"] for one in shown.get("parameters", [])} - {"Idempotency-Key", "format"}
-        assert {one if one != "from" else "from_" for one in asked} <= taken, name
-        keyed = any(one["name"] == "Idempotency-Key" for one in shown.get("parameters", []))
+        asked = {parameter["name"] for parameter in shown.get("parameters", [])} - {"Idempotency-Key", "format"}
+        assert {name if name != "from" else "from_" for name in asked} <= taken, name
+        keyed = any(parameter["name"] == "Idempotency-Key" for parameter in shown.get("parameters", []))
         assert ("idempotency_key" in taken) == keyed, name
 
 

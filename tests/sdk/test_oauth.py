@@ -142,8 +142,8 @@ async def test_one_of_many_refreshes_and_all_go_on(
     stores = Stores(where, tmp_path, grant)
     clients = [driven(kind, proxy.url, auth_of(app, stores.open())) for _ in range(8)]
     answers = await asyncio.gather(*(client.call("account") for client in clients))
-    assert {one["merchant_id"] for one in answers} == {alice.merchant_id}
-    [refresh] = [one for one in proxy.passed if one.path.endswith("/token")]
+    assert {answer["merchant_id"] for answer in answers} == {alice.merchant_id}
+    [refresh] = [request for request in proxy.passed if request.path.endswith("/token")]
     assert len(refresh.headers["Idempotency-Key"]) >= 22
     kept = stores.open().load()
     assert kept is not None
@@ -159,7 +159,7 @@ async def test_a_rejected_token_is_refreshed_and_the_request_repeated(
     client = driven(kind, proxy.url, auth_of(app, MemoryTokens(grant)))
     await alice.sql(EXPIRE, app.client_id)
     assert (await client.call("account"))["active"]
-    assert [one.status for one in proxy.passed] == [401, 200, 200]
+    assert [request.status for request in proxy.passed] == [401, 200, 200]
 
 
 @BOTH
@@ -174,9 +174,9 @@ async def test_a_lost_response_to_a_refresh_ends_nothing(
     client = driven(kind, proxy.url, auth_of(app, stores.open()))
     proxy.plan.extend([LOSE, LOSE, error_response(503, "temporarily_unavailable", Retry_After="0")])
     assert (await client.call("account"))["active"]
-    refreshes = [one for one in proxy.passed if one.path.endswith("/token")]
-    assert [one.status for one in refreshes] == [200, 200, 503, 200]
-    assert len({(one.headers["Idempotency-Key"], one.body) for one in refreshes}) == 1
+    refreshes = [request for request in proxy.passed if request.path.endswith("/token")]
+    assert [refresh.status for refresh in refreshes] == [200, 200, 503, 200]
+    assert len({(refresh.headers["Idempotency-Key"], refresh.body) for refresh in refreshes}) == 1
 
 
 @BOTH
@@ -197,7 +197,7 @@ async def test_a_refresh_that_a_killed_process_began_is_repeated_as_it_was(
     assert begun.refresh_key
     later = driven(kind, proxy.url, auth_of(app, stores.open()))
     assert (await later.call("account"))["active"]
-    keys = [one.headers["Idempotency-Key"] for one in proxy.passed if one.path.endswith("/token")]
+    keys = [request.headers["Idempotency-Key"] for request in proxy.passed if request.path.endswith("/token")]
     assert keys == [begun.refresh_key] * 2
 
 
@@ -232,7 +232,7 @@ async def test_an_ended_connection_is_said_and_not_asked_for_again(
     assert kept.refresh_token is None
     with pytest.raises(error_types.InvalidToken):
         await client.call("account")
-    assert len([one for one in proxy.passed if one.path.endswith("/token")]) == 1
+    assert len([request for request in proxy.passed if request.path.endswith("/token")]) == 1
     with pytest.raises(NotConnected):
         await driven(kind, proxy.url, auth_of(app, MemoryTokens())).call("account")
     wrong = OAuth(app.client_id, "thcs_wrong", tokens=MemoryTokens(replace(grant, expires_at=0.0)))
@@ -290,5 +290,5 @@ async def test_pages_go_on_over_a_refresh(alice: Actor, bob: Actor, proxy: Proxy
     pages = client.client.iterate_links(limit=1)
     first = await anext(pages)  # type: ignore[arg-type]
     await alice.sql(EXPIRE, app.client_id)
-    assert len({first["id"], *(one["id"] for one in await everything(pages))}) == 3
+    assert len({first["id"], *(item["id"] for item in await everything(pages))}) == 3
     assert urlsplit(proxy.passed[0].path).path

@@ -39,8 +39,8 @@ async def test_a_lost_response_is_asked_for_again_with_the_same_key(kind: Any, a
     proxy.plan.extend([LOSE, LOSE])
     link = await shop.call("open_link", **COFFEE)
     sent = proxy.passed
-    assert [one.status for one in sent] == [201, 201, 201]
-    assert len({one.headers["Idempotency-Key"] for one in sent}) == 1
+    assert [request.status for request in sent] == [201, 201, 201]
+    assert len({request.headers["Idempotency-Key"] for request in sent}) == 1
     assert (await alice.get("/payment-links")).body["payment_links"] == [link]
 
 
@@ -70,7 +70,7 @@ async def test_a_busy_service_is_asked_again_when_it_says(
     shop = driven(kind, proxy.url, await alice.key())
     proxy.plan.append(error_response(status, code, Retry_After="0"))
     assert (await shop.call("open_link", **COFFEE))["amount_minor"] == 420
-    assert [one.status for one in proxy.passed] == [status, 201]
+    assert [request.status for request in proxy.passed] == [status, 201]
 
 
 @BOTH
@@ -98,7 +98,7 @@ async def test_errors_are_classes_with_what_the_service_said(kind: Any, alice: A
     shop = driven(kind, alice.service.url, await alice.key())
     with pytest.raises(error_types.ValidationFailed) as invalid:
         await shop.call("open_link", **(COFFEE | {"amount": "-1"}))
-    assert [one["field"] for one in invalid.value.errors] == ["amount"]
+    assert [error["field"] for error in invalid.value.errors] == ["amount"]
     assert "amount" in str(invalid.value)
     with pytest.raises(error_types.NotFound) as missing:
         await shop.call("read_link", "none")
@@ -122,7 +122,7 @@ async def test_every_page_is_read(kind: Any, alice: Actor) -> None:
     shop = driven(kind, alice.service.url, await alice.key())
     made = [(await shop.call("open_link", **COFFEE))["id"] for _ in range(5)]
     found = await shop.iterate("iterate_links", limit=2, status=["active", "expired"])
-    assert [one["id"] for one in found] == made[::-1]
+    assert [link["id"] for link in found] == made[::-1]
     assert await shop.iterate("iterate_links", external_id="none") == []
 
 

@@ -139,7 +139,11 @@ async def _record(cluster: Any, begun: datetime) -> None:
             token = await app.connect(vera, SCOPES)
         emails = [row["email"] for row in await service.sql(PEOPLE)]
         async with aiohttp.ClientSession(cookie_jar=aiohttp.DummyCookieJar()) as http:
-            merchants = [one for email in emails async for one in _recorded_merchants(http, service.url, email, PASSWORD)]
+            merchants = [
+                recorded_merchant
+                for email in emails
+                async for recorded_merchant in _recorded_merchants(http, service.url, email, PASSWORD)
+            ]
         known = {
             "recorded_at": begun.isoformat(),
             "password": PASSWORD,

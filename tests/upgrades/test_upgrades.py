@@ -144,12 +144,12 @@ async def test_what_was_begun_goes_on(upgraded: Upgraded, bank: Bank) -> None:
         (await refund(alice, await sell(alice), "4.00")).ok(201)
         shown = {row["end_to_end_id"] for row in await upgraded.service.sql("SELECT end_to_end_id FROM bank_entry_parts")}
         listed = (await bank.payouts()).values()
-        waiting = [one for one in listed if one.status == "prepared" and one.id.hex not in shown]
+        waiting = [row for row in listed if row.status == "prepared" and row.id.hex not in shown]
         before = await euros(alice)
         await earned(alice, bank, "10.00")
         payout = await withdrawn(alice, bank, "4.00")
-        await bank.export(payout, *(str(one.id) for one in waiting))
-        gone = [left(str(one.id), minor(one.amount)) for one in waiting]
+        await bank.export(payout, *(str(transfer.id) for transfer in waiting))
+        gone = [left(str(transfer.id), minor(transfer.amount)) for transfer in waiting]
         await bank.shows(Line(30, "DBIT", words="Fee"), left(payout), *gone)
         available, _, debt = await euros(alice)
         assert available - debt == before[0] - before[2] + 600
@@ -185,7 +185,7 @@ async def failures(actor: Actor, *starts: str) -> list[str]:
         elif answer.status >= 300:
             waiting.append(answer.location.removeprefix(actor.service.url))
         else:
-            waiting.extend(html.unescape(one) for one in HREF.findall(answer.text))
+            waiting.extend(html.unescape(match) for match in HREF.findall(answer.text))
     return failed
 
 

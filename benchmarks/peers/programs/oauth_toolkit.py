@@ -86,7 +86,8 @@ def create(count: int) -> dict[str, list[str]]:
 
     access = access_tokens()
     refresh = RefreshToken.objects.bulk_create(
-        RefreshToken(user=one.user, application=client, token=new_token(), access_token=one) for one in access_tokens()
+        RefreshToken(user=access_token.user, application=client, token=new_token(), access_token=access_token)
+        for access_token in access_tokens()
     )
     return {"access": [one.token for one in access], "refresh": [one.token for one in refresh]}
 

@@ -73,7 +73,7 @@ class Postbox:
 
     def to(self, email: str) -> list[Received]:
         """What this person got."""
-        return [one for one in self.received if one.recipient == email]
+        return [received for received in self.received if received.recipient == email]
 
     def _let_in(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         if not self._server.is_serving():  # accepted by the kernel before

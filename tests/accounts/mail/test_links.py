@@ -124,8 +124,8 @@ async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: A
     responses: list[Any] = []
     for email in (dora.email, "x" * dora.email.index("@") + "@example.com"):
         asked = [(await dora.form("/forgot", {"email": email})) for _ in range(4)]
-        assert [one.status for one in asked] == [200, 200, 200, 429]
-        ids = [one.headers["X-Request-Id"] for one in asked]
+        assert [response.status for response in asked] == [200, 200, 200, 429]
+        ids = [response.headers["X-Request-Id"] for response in asked]
         shown = [one.text.replace(email, "…").replace(own, "…") for one, own in zip(asked, ids, strict=True)]
         responses.append(
             (shown, {name: asked[0].headers[name] for name in asked[0].headers if name.lower() not in OWN_TO_EACH})
@@ -135,7 +135,7 @@ async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: A
     received = len(mail_worker.postbox.received)
     await mail_worker.send()
     assert len(mail_worker.postbox.received) == received + 3
-    assert {one.recipient for one in mail_worker.postbox.received[received:]} == {dora.email}
+    assert {mail.recipient for mail in mail_worker.postbox.received[received:]} == {dora.email}
     assert [mail["about"] for mail in await mail_worker.state()] == ["verify", *["reset"] * 3], (
         "of the other one nothing is left"
     )

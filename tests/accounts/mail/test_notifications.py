@@ -86,7 +86,11 @@ async def test_connections_are_sent_in_whatever_way_they_end(alice: Actor, bob: 
     await app.connect(alice, "payments:read", mode="live")
     (await bob.dashboard("DELETE", grants)).ok()
     await app.connect(alice, "payments:read", mode="live")
-    [connected] = [one for one in (await bob.dashboard("GET", grants)).ok().body["connections"] if one["status"] == "active"]
+    [connected] = [
+        connection
+        for connection in (await bob.dashboard("GET", grants)).ok().body["connections"]
+        if connection["status"] == "active"
+    ]
     (await alice.dashboard("DELETE", f"/oauth/grants/{connected['grant_id']}")).ok()
     tokens = await app.connect(alice, "payments:read", mode="live")
     (await app.revoke(tokens["access_token"])).ok()

@@ -120,7 +120,9 @@ async def test_emails_that_no_relay_takes_are_overdue_and_one_that_a_server_defe
     """Each failed attempt schedules the next one: how long that one is due says nothing about the first."""
 
     async def overdue_s() -> float:
-        found = {one.name: one.samples[0].value for one in await read_metrics(mail_worker.services.db) if one.samples}
+        found = {
+            metric.name: metric.samples[0].value for metric in await read_metrics(mail_worker.services.db) if metric.samples
+        }
         return found["tollhouse_email_overdue_seconds"]
 
     async with sign_up(mail_worker.service, "dora", "Dora's Deli"), sign_up(mail_worker.service, "dan", "Dan's Deli"):
@@ -205,7 +207,7 @@ async def test_a_password_goes_over_tls_alone(
     message = rendering.mime_message(mail_worker.services, mail)
     async with Postbox(free_port(), tls) as guarded, Postbox(free_port()) as open_to_all:
         await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{guarded.port}"), message)
-        assert [(one.over_tls, one.login) for one in guarded.received] == [(True, "\0hal\0p@ss")]
+        assert [(mail.over_tls, mail.login) for mail in guarded.received] == [(True, "\0hal\0p@ss")]
         with pytest.raises(MailDeferredError, match="not_supported"):
             await send_mail(parse_relay(f"smtp://hal:p%40ss@127.0.0.1:{open_to_all.port}"), message)
         monkeypatch.delenv("SSL_CERT_FILE")

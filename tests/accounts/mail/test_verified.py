@@ -68,7 +68,9 @@ async def live_code(app: Application, merchant: Actor, scope: str = SCOPES) -> A
 
 def test_what_needs_a_verified_address_is_declared() -> None:
     ways = {
-        f"{one.method} {one.full_path}" for one in OPERATIONS if "email_unverified" in {kind.code for kind in one.errors}
+        f"{operation.method} {operation.full_path}"
+        for operation in OPERATIONS
+        if "email_unverified" in {kind.code for kind in operation.errors}
     }
     assert ways == WAYS
 

@@ -39,8 +39,8 @@ async def test_every_refused_field_is_named(alice: Actor) -> None:
     for change, problem in REFUSED:
         refused = await alice.anonymously("POST", "/api/v2/merchant/signup", NEW | change)
         assert refused.field_errors() == problem, change
-        for one in refused.body["errors"]:
-            assert re.match(f"`{one['field']}` (is|must) ", one["message"]), one["message"]
+        for error in refused.body["errors"]:
+            assert re.match(f"`{error['field']}` (is|must) ", error["message"]), error["message"]
 
 
 async def test_an_email_has_one_account_however_it_is_spelt(alice: Actor) -> None:

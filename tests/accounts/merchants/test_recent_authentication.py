@@ -64,8 +64,10 @@ REVIEWED = {
 
 
 def test_every_write_of_a_session_is_guarded_or_reviewed() -> None:
-    writes = [one for one in OPERATIONS if isinstance(one.guard, SessionGuard) and one.method not in SAFE]
-    unguarded = {f"{one.method} {one.full_path}" for one in writes if one.recent_authentication == "no"}
+    writes = [
+        operation for operation in OPERATIONS if isinstance(operation.guard, SessionGuard) and operation.method not in SAFE
+    ]
+    unguarded = {f"{write.method} {write.full_path}" for write in writes if write.recent_authentication == "no"}
     assert unguarded == REVIEWED.keys()
     assert len(writes) > len(REVIEWED)
 

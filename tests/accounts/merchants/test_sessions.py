@@ -101,7 +101,7 @@ def test_a_browser_in_words(user_agent: str, browser: str, system: str) -> None:
 
 async def test_signing_in_ends_the_session_whose_cookie_came_along(alice: Actor, bob: Actor) -> None:
     def held(actor: Actor) -> dict[str, str]:
-        [secret] = [one.value for one in actor.http.cookie_jar if one.key == "tollhouse_session"]
+        [secret] = [cookie.value for cookie in actor.http.cookie_jar if cookie.key == "tollhouse_session"]
         return {"Cookie": f"tollhouse_session={secret}"}
 
     first = held(alice)

@@ -91,11 +91,15 @@ NAMES = re.compile(r"\{\w+\}")
 
 def test_what_needs_recent_authentication_is_declared() -> None:
     found = {
-        f"{one.method} {one.full_path}": one.recent_authentication
-        for one in OPERATIONS
-        if isinstance(one.guard, SessionGuard)
+        f"{operation.method} {operation.full_path}": operation.recent_authentication
+        for operation in OPERATIONS
+        if isinstance(operation.guard, SessionGuard)
     }
-    found |= {f"{one.method} {one.full_path}": one.recent_authentication for one in OPERATIONS if one.guard is visitor}
+    found |= {
+        f"{operation.method} {operation.full_path}": operation.recent_authentication
+        for operation in OPERATIONS
+        if operation.guard is visitor
+    }
     assert {name: when for name, when in found.items() if when != "no"} == DECLARED
 
 
@@ -220,7 +224,7 @@ async def test_live_consent_to_what_writes_needs_it(
     started = (await alice.send("GET", app.authorize_path(wanted, mode=mode))).ok(303).location
     await grow_old(alice)
     shown = (await alice.send("GET", started)).ok()
-    sent = [*hidden(shown).items(), *(("scope", one) for one in granted.split()), ("decision", "allow")]
+    sent = [*hidden(shown).items(), *(("scope", part) for part in granted.split()), ("decision", "allow")]
     answer = await alice.send("POST", started, data=sent, headers=BROWSER)
     if requests:
         assert "form-action" not in answer.ok(403).headers["Content-Security-Policy"]  # it ends at the application

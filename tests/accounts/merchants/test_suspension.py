@@ -62,12 +62,12 @@ WITHOUT_SESSION = {
 def changing() -> list[Operation]:
     """Every operation that may change something for people of a merchant."""
     return [
-        one
-        for one in OPERATIONS
-        if one.method not in SAFE
-        and not isinstance(one.guard, (CredentialGuard, OperatorGuard))
-        and one.guard.label != "client authentication"
-        and not one.path.startswith("/operator/")
+        operation
+        for operation in OPERATIONS
+        if operation.method not in SAFE
+        and not isinstance(operation.guard, (CredentialGuard, OperatorGuard))
+        and operation.guard.label != "client authentication"
+        and not operation.path.startswith("/operator/")
     ]
 
 
@@ -87,13 +87,13 @@ async def attempt(actor: Actor, operation: Operation) -> Answer:
 
 
 def test_what_requires_no_session_is_known() -> None:
-    assert {named(one) for one in changing() if isinstance(one.guard, PublicGuard)} == WITHOUT_SESSION
+    assert {named(operation) for operation in changing() if isinstance(operation.guard, PublicGuard)} == WITHOUT_SESSION
 
 
 async def test_every_operation_of_a_session_is_refused_but_the_known_ones(alice: Actor) -> None:
-    with_session = [one for one in changing() if not isinstance(one.guard, PublicGuard)]
+    with_session = [operation for operation in changing() if not isinstance(operation.guard, PublicGuard)]
     assert len(with_session) > 50
-    assert {named(one) for one in with_session} >= WHILE_SUSPENDED
+    assert {named(operation) for operation in with_session} >= WHILE_SUSPENDED
     await alice.sql("UPDATE merchants SET suspended_at = now() WHERE id = $1::uuid", alice.merchant_id)
     for operation in with_session:
         answer = await attempt(alice, operation)

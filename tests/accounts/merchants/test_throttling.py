@@ -166,14 +166,14 @@ async def test_errors_are_held_back_but_no_more_than_so_many_at_once() -> None:
     held = [asyncio.create_task(delay.wait()) for _ in range(2)]
     await asyncio.sleep(0)
     await delay.wait()  # a third one is not held
-    assert not any(one.done() for one in held)
+    assert not any(response.done() for response in held)
     held[0].cancel()
     await asyncio.gather(held[0], return_exceptions=True)
     held[0] = asyncio.create_task(delay.wait())
     await asyncio.sleep(0)
-    assert not any(one.done() for one in held)
-    for one in held:
-        one.cancel()
+    assert not any(response.done() for response in held)
+    for response in held:
+        response.cancel()
     await asyncio.gather(*held, return_exceptions=True)
 
 

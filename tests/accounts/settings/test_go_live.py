@@ -20,13 +20,13 @@ async def banners(actor: Actor, mode: str = "live") -> list[tuple[str, tuple[str
     """The text and the button of each banner of each page; the same on all. A form warns of links that nobody can pay."""
     found = [
         [
-            (one.group(), (one[1] or "", one[2] or ""))
-            for one in BANNER.finditer(await seen(actor, f"/{mode}/{path}"))
-            if "Customers cannot pay it" not in one.group()
+            (match.group(), (match[1] or "", match[2] or ""))
+            for match in BANNER.finditer(await seen(actor, f"/{mode}/{path}"))
+            if "Customers cannot pay it" not in match.group()
         ]
         for path in PAGES
     ]
-    assert all(one == found[0] for one in found), found
+    assert all(banner == found[0] for banner in found), found
     return found[0]
 
 

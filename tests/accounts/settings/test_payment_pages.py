@@ -72,7 +72,9 @@ async def test_everything_can_be_set_and_is_shown_again(alice: Actor) -> None:
     assert (kept["overpayment"], kept["late_payments"], kept["late_monitoring_days"]) == ("refund_required", "accept", 3)
     assert kept["branding"]["display_name"] == 'The "Shop"'
     assert kept["confirmations"] == {"bitcoin": 3, "ethereum": "finalized"}
-    assert [one["method_id"] for one in kept["payment_methods"] if one["enabled"]] == ["sandbox:EUR"]
+    assert [payment_method["method_id"] for payment_method in kept["payment_methods"] if payment_method["enabled"]] == [
+        "sandbox:EUR"
+    ]
     assert await form(alice) == typed | {"version": "2"}
     assert (await settings(alice, "live"))["version"] == 1
 

@@ -73,7 +73,9 @@ async def test_nobody_else_sees_or_changes_a_project(alice: Actor, mallory: Acto
     made = await opened(alice, mode="test")
     for project_id in (made["id"], NOBODY, "no-id"):
         (await mallory.dashboard("PUT", f"/projects/{project_id}", {"name": "Mine"})).refused("not_found", 404)
-    assert made["id"] not in {one["id"] for one in (await mallory.dashboard("GET", "/projects")).ok().body["projects"]}
+    assert made["id"] not in {
+        project["id"] for project in (await mallory.dashboard("GET", "/projects")).ok().body["projects"]
+    }
     (await alice.anonymously("GET", "/api/v2/merchant/projects")).refused("authentication_required", 401)
     headers = {"X-API-Key": await alice.key()}
     (await alice.anonymously("GET", "/api/v2/merchant/projects", headers=headers)).refused("authentication_required", 401)
@@ -101,7 +103,7 @@ async def test_many_projects_come_in_pages(alice: Actor) -> None:
     made = [(await opened(alice, mode="test", name=f"Shop {number}"))["id"] for number in range(3)]
     first = (await alice.dashboard("GET", "/projects?limit=2")).ok().body
     second = (await alice.dashboard("GET", "/projects?limit=2&page=2")).ok().body
-    assert [one["id"] for one in first["projects"]] == made[:0:-1]
+    assert [project["id"] for project in first["projects"]] == made[:0:-1]
     assert (first["has_more"], second["has_more"], second["projects"][0]["id"]) == (True, False, made[0])
     assert (await alice.dashboard("GET", "/projects?limit=0")).field_errors() == {"limit": "invalid_value"}
     assert (await alice.dashboard("GET", "/projects?mode=both")).field_errors() == {"mode": "invalid_value"}

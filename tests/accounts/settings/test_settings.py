@@ -178,7 +178,7 @@ async def test_everything_that_can_be_set_is_kept(alice: Actor) -> None:
 async def test_a_method_that_is_not_named_is_offered(alice: Actor) -> None:
     chosen = [{"method_id": "sandbox:USD", "enabled": False}]
     saved = (await alice.call("PUT", "/settings", await body(alice, payment_methods=chosen))).ok().body
-    enabled = {one["method_id"]: one["enabled"] for one in saved["payment_methods"]}
+    enabled = {payment_method["method_id"]: payment_method["enabled"] for payment_method in saved["payment_methods"]}
     assert enabled["sandbox:USD"] is False
     assert enabled["sandbox:EUR"] is True
     assert list(enabled) == saved["supported_payment_methods"]
@@ -219,14 +219,20 @@ async def test_the_database_refuses_what_cannot_be(alice: Actor, column: str, va
 async def test_a_method_that_is_switched_off_stays_listed(alice: Actor) -> None:
     chosen = [{"method_id": "sandbox:EUR", "enabled": False}]
     (await alice.call("PUT", "/settings", await body(alice, payment_methods=chosen))).ok()
-    listed = {one["method_id"]: one for one in (await alice.get("/payment-methods")).ok().body["payment_methods"]}
+    listed = {
+        payment_method["method_id"]: payment_method
+        for payment_method in (await alice.get("/payment-methods")).ok().body["payment_methods"]
+    }
     off, on = listed["sandbox:EUR"], listed["sandbox:USD"]
     assert (off["available"], off["unavailable_reason"]) == (False, "disabled_by_merchant")
     assert (on["available"], on["unavailable_reason"]) == (True, None)
     [project] = (await alice.get("/projects")).ok().body["projects"]
     assert "sandbox:EUR" not in project["payment_method_ids"]
     (await alice.call("PUT", "/settings", await body(alice, payment_methods=[]))).ok()
-    listed = {one["method_id"]: one for one in (await alice.get("/payment-methods")).ok().body["payment_methods"]}
+    listed = {
+        payment_method["method_id"]: payment_method
+        for payment_method in (await alice.get("/payment-methods")).ok().body["payment_methods"]
+    }
     assert listed["sandbox:EUR"]["available"] is True
 
 

@@ -94,7 +94,7 @@ def test_the_source_of_prices() -> None:
     assert catalogue_file.read(b"").price_feed is None
     assert problems('[price_feed]\nurl = "ftp://rates.example"')[0].startswith("price_feed.url: ")
     faulty = problems('[price_feed]\nurl = "https://rates.example"\nevery_s = 5\npointer = "rates"')
-    assert [one.partition(":")[0] for one in faulty] == ["price_feed.pointer", "price_feed.every_s"]
+    assert [line.partition(":")[0] for line in faulty] == ["price_feed.pointer", "price_feed.every_s"]
 
 
 def test_game_servers_and_products_that_cannot_be(tmp_path: Path) -> None:
@@ -186,7 +186,7 @@ def test_what_is_not_toml_is_said_to_be(raw: bytes) -> None:
 
 
 async def currencies_of(actor: Actor) -> dict[str, dict[str, Any]]:
-    return {one["code"]: one for one in (await actor.get("/currencies")).ok().body["currencies"]}
+    return {currency["code"]: currency for currency in (await actor.get("/currencies")).ok().body["currencies"]}
 
 
 async def test_an_added_currency_works_like_any_other(zloty_service: Service) -> None:
@@ -196,7 +196,7 @@ async def test_an_added_currency_works_like_any_other(zloty_service: Service) ->
         await pay(await open_link(alice, currency="PLN", amount="10.00"))
         assert (await alice.get("/balances/PLN")).ok().body["available"] == "9.60"
         answer = (await alice.get("/payment-methods", mode="live")).ok()
-        live = {one["method_id"]: one for one in answer.body["payment_methods"]}
+        live = {payment_method["method_id"]: payment_method for payment_method in answer.body["payment_methods"]}
         assert live["elixir:PLN"]["unavailable_reason"] == "provider_not_configured"
         assert live["elixir:PLN"]["fees"]["chargeback_minor"] == 2_500
 

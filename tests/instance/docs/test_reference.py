@@ -89,12 +89,16 @@ def test_every_parameter_and_title_says_what_it_is() -> None:
         assert len(entry.title) <= 50, entry.title
         if entry.path:
             contents = entry.shown.get("requestBody", {}).get("content", {}).values()
-            members = [one for content in contents for group in shapes.groups(content["schema"]) for one in group.members]
-            members += [
-                shapes.member(one["name"], one["schema"], is_required=True, about=one.get("description", ""))
-                for one in entry.shown["parameters"]
+            members = [
+                member for content in contents for group in shapes.groups(content["schema"]) for member in group.members
             ]
-            bare += [f"{name}.{one.name}" for one in members if not one.meaning and not one.groups]
+            members += [
+                shapes.member(
+                    parameter["name"], parameter["schema"], is_required=True, about=parameter.get("description", "")
+                )
+                for parameter in entry.shown["parameters"]
+            ]
+            bare += [f"{name}.{member.name}" for member in members if not member.meaning and not member.groups]
     assert bare == []
 
 
@@ -105,7 +109,11 @@ def test_usual_descriptions_are_used() -> None:
     for name, about in descriptions.MEMBERS.items():
         assert any(one == name and member.get("description") == about for one, member in members), name
     operations = [shown for methods in document["paths"].values() for shown in methods.values()]
-    parameters = [(one["in"], one["name"], one.get("description")) for shown in operations for one in shown["parameters"]]
+    parameters = [
+        (parameter["in"], parameter["name"], parameter.get("description"))
+        for shown in operations
+        for parameter in shown["parameters"]
+    ]
     for place, usual in descriptions.DESCRIPTIONS.parameters.items():
         for name, about in usual.items():
             assert (place, name, about) in parameters, (place, name)

@@ -28,7 +28,7 @@ def definitions(path: Path) -> set[str]:
 def test_a_walk_is_true(walk: str) -> None:
     stops = STOP.findall(walk)
     assert [stop for stop in stops if stop[1] not in definitions(PACKAGE / stop[0])] == []
-    returns = [file for place, (file, *_) in enumerate(stops) if file in [one[0] for one in stops[:place]]]
+    returns = [file for place, (file, *_) in enumerate(stops) if file in [stop[0] for stop in stops[:place]]]
     assert returns == [file for file, _, said in stops if said]
     claimed = re.search(r"^(\d+) stops, (\w+) returns?\.$", walk, re.MULTILINE)
     assert claimed is not None

@@ -64,7 +64,9 @@ async def read(url: str) -> str:
 async def scrape(url: str) -> Samples:
     """Every sample, by its name and labels."""
     families = text_string_to_metric_families(await read(url))
-    return {(one.name, frozenset(one.labels.items())): one.value for family in families for one in family.samples}
+    return {
+        (sample.name, frozenset(sample.labels.items())): sample.value for family in families for sample in family.samples
+    }
 
 
 async def scrape_until(url: str, holds: Callable[[Samples], bool]) -> Samples:

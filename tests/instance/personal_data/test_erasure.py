@@ -92,12 +92,12 @@ async def test_a_customer_is_erased_and_nobody_else(alice: Actor, services: Serv
     expected = PersonErasure({"saved_filters": 1, "mails": 1}, {"payment_links.customer_email": 2}, [])
     plan_of = await planned(services, anna)
     assert msgspec.structs.replace(plan_of, kept=[]) == expected
-    assert {one.table: one.rows for one in plan_of.kept}["transactions"] == 1
+    assert {table.table: table.rows for table in plan_of.kept}["transactions"] == 1
     assert await tables_with(alice, anna) >= {"payment_links", "mails", "saved_filters"}
     action, done = await erased(services, anna)
     assert action is not None
     assert msgspec.structs.replace(done, kept=[]) == expected
-    assert {"payment_links", "transactions", "webhook_events"} <= {one.table for one in done.kept}
+    assert {"payment_links", "transactions", "webhook_events"} <= {table.table for table in done.kept}
     assert await tables_with(alice, f",{anna}") == set()
     links = {link["id"]: link["customer_email"] for link in (await alice.get("/payment-links")).ok().body["payment_links"]}
     assert links == {sale["payment_link_id"]: None, open_one["id"]: None, kept["id"]: joanna}
@@ -106,7 +106,7 @@ async def test_a_customer_is_erased_and_nobody_else(alice: Actor, services: Serv
     )
     assert row["name"] == "Joanna"
     async with services.db.connection() as tx:
-        assert await digests_store.changes(tx, "link", [UUID(one) for one in links]) == []
+        assert await digests_store.changes(tx, "link", [UUID(link) for link in links]) == []
     [row] = await alice.sql("SELECT row_to_json(a)::text AS text FROM operator_actions a WHERE id = $1", action.action_id)
     assert anna not in row["text"]
     assert await erased(services, anna) == (None, PersonErasure({}, {}, []))
@@ -142,7 +142,7 @@ async def test_of_two_users_one_can_be_erased(alice: Actor, services: Services) 
         await erased(services, alice.email)
     second = await second_user(alice)
     results = await asyncio.gather(*(erased(services, one) for one in (alice.email, second)), return_exceptions=True)
-    refused = [one for one in results if isinstance(one, OperatorRefusedError)]
+    refused = [result for result in results if isinstance(result, OperatorRefusedError)]
     assert len(refused) == 1, results
     [left] = await alice.sql("SELECT email FROM users WHERE merchant_id = $1::uuid", alice.merchant_id)
     gone = second if left["email"] == alice.email else alice.email
@@ -161,7 +161,9 @@ async def test_a_restored_database_knows_whom_to_erase_again(alice: Actor, servi
     for email in (anna, berta):
         await open_link(alice, customer_email=email)
     await erased(services, berta)
-    [known] = [one for one in await list_erasures(services) if one.email_mac == email_mac(services.keys, berta).hex()]
+    [known] = [
+        erasure for erasure in await list_erasures(services) if erasure.email_mac == email_mac(services.keys, berta).hex()
+    ]
     missing = [
         ErasureRecord(new_id(), known.at, email_mac(services.keys, email).hex()) for email in (anna, alice.email, "x@y.z")
     ]

@@ -50,9 +50,9 @@ async def test_a_customer_is_exported_without_anybody_else(alice: Actor, service
     text = msgspec.json.encode(export).decode()
     [link] = export.data["payment_links"]
     assert (link["customer_email"], link["amount"], link["metadata"]) == (anna, "12.34", {"seat": anna})
-    assert [one["id"] for one in export.data["transactions"]] == [sold[0]["id"]]
+    assert [transaction["id"] for transaction in export.data["transactions"]] == [sold[0]["id"]]
     assert [(one["transaction_id"], one["amount"]) for one in export.data["refunds"]] == [(sold[0]["id"], "2.00")]
-    assert {one["source_id"] for one in export.data["webhook_events"]} <= {link["id"], sold[0]["id"]}
+    assert {webhook_event["source_id"] for webhook_event in export.data["webhook_events"]} <= {link["id"], sold[0]["id"]}
     for other in (berta, sold[1]["id"], sold[1]["payment_link_id"], alice.email):
         assert other.lower() not in text.lower()
     assert "accounts" in export.not_included
@@ -101,7 +101,7 @@ async def test_accounts_are_exported_when_they_are_wanted(alice: Actor, services
     )
     assert "Anna Muster" not in msgspec.json.encode(await exported(services, anna)).decode()
     export = await exported(services, anna, with_accounts=True)
-    assert "Anna Muster" in {one.get("payer_name") for one in export.data["rail_observations"]}
+    assert "Anna Muster" in {rail_observation.get("payer_name") for rail_observation in export.data["rail_observations"]}
     assert "accounts" not in export.not_included
 
 

@@ -76,7 +76,7 @@ async def test_a_merchants_data_is_complete_and_its_own(
     assert file.stat().st_mode & 0o777 == 0o600
     with zipfile.ZipFile(file) as archive:
         assert archive.testzip() is None
-        text = {one: archive.read(one).decode() for one in archive.namelist()}
+        text = {name: archive.read(name).decode() for name in archive.namelist()}
     tables = {one.removesuffix(".jsonl"): _rows(raw) for one, raw in text.items() if one != "export.json"}
     assert set(tables) == set(merchant_store.TABLES)
     assert {table: len(rows) for table, rows in tables.items()} == contents.rows
@@ -84,8 +84,8 @@ async def test_a_merchants_data_is_complete_and_its_own(
     [link] = tables["payment_links"]
     assert (link["customer_email"], link["metadata"], link["amount_minor"]) == (anna, {"note": name}, 1000)
     assert [one["transaction_id"] for one in tables["refunds"]] == [sale["id"]]
-    assert sum(one["delta"] for one in tables["ledger_entries"]) == sum(
-        one["balance"] for one in tables["ledger_accounts"] if one["account"] != "debt"
+    assert sum(ledger_entry["delta"] for ledger_entry in tables["ledger_entries"]) == sum(
+        ledger_account["balance"] for ledger_account in tables["ledger_accounts"] if ledger_account["account"] != "debt"
     )
     whole = "".join(text.values())
     secrets = [row["secret"] for row in await alice.sql(SECRETS, alice.merchant_id)]

@@ -108,5 +108,5 @@ class Crawl:
 
 async def carry_session(someone: Visitor, actor: Actor) -> None:
     """Let the browser go on with the session of this person."""
-    cookies = [{"name": one.key, "value": one.value, "url": actor.service.url} for one in actor.http.cookie_jar]
+    cookies = [{"name": cookie.key, "value": cookie.value, "url": actor.service.url} for cookie in actor.http.cookie_jar]
     await someone.page.context.add_cookies(cookies)  # pyright: ignore[reportArgumentType]

@@ -22,7 +22,7 @@ async def reconciled(bank: Bank) -> Reconciliation:
 
 def parts(found: Reconciliation) -> dict[str, int]:
     """The amounts between the bank and the merchants."""
-    return {one.code: one.amount_minor for one in found.parts}
+    return {part.code: part.amount_minor for part in found.parts}
 
 
 async def test_open_items_explain_the_difference(alice: Actor, bank: Bank, olga: Actor) -> None:
@@ -30,7 +30,7 @@ async def test_open_items_explain_the_difference(alice: Actor, bank: Bank, olga:
     before = await reconciled(bank)
     mark = uuid4().hex
     await bank.shows(Line(900, words=mark), Line(90, "DBIT", words=mark), Line(40, "DBIT", words=mark))
-    waiting = {one.amount: one.id for one in await bank.waiting(mark)}
+    waiting = {transfer.amount: transfer.id for transfer in await bank.waiting(mark)}
     await bank.decide(actions.record_fee, waiting["0.90"])
     await bank.decide(actions.write_off, waiting["0.40"])
     payout_id = await withdrawn(alice, bank, "5.00")
@@ -63,16 +63,16 @@ async def test_open_items_explain_the_difference(alice: Actor, bank: Bank, olga:
 async def test_what_differs_is_marked(alice: Actor, bank: Bank) -> None:
     await earned(alice, bank)
     [found] = await reconcile(bank.services.db)
-    stated = [one.stated for one in found.accounts]
+    stated = [account.stated for account in found.accounts]
     totals = [
         AccountTotal("EUR", bank_account(IBAN).code, found.bank_minor + 5, 0),
         AccountTotal("EUR", "unmatched:bank", 0, 7),
         AccountTotal("EUR", "available", 0, found.bank_minor - 2),
     ]
     wrong = reconcile_currency("EUR", stated, totals, {("EUR", "unmatched"): OpenItems(1, 8)})
-    assert [(one.difference_minor, one.is_wrong) for one in wrong.accounts] == [(5, True)]
-    assert [one.code for one in wrong.parts if one.is_wrong] == ["unmatched:bank"]
+    assert [(account.difference_minor, account.is_wrong) for account in wrong.accounts] == [(5, True)]
+    assert [part.code for part in wrong.parts if part.is_wrong] == ["unmatched:bank"]
     assert wrong.is_wrong
     right = reconcile_currency("EUR", stated, totals, {("EUR", "unmatched"): OpenItems(1, 7)})
-    assert [one.code for one in right.parts if one.is_wrong] == []
+    assert [part.code for part in right.parts if part.is_wrong] == []
     assert right.is_wrong  # the account still differs

@@ -32,9 +32,9 @@ async def adjust(work: Work, actor: Actor, currency: str, amount_minor: int) -> 
 async def balances(services: Services, currency: str, days_ago: int | None = None) -> dict[str, int]:
     """The balances of the accounts of a currency, now or at the end of a day. Together they are zero."""
     day = None if days_ago is None else (clock.now() - timedelta(days=days_ago)).date()
-    found = [one for one in await trial_balances(services.db, day) if one.currency == currency]
-    assert all((one.balance_minor, one.debit_minor) == (0, one.credit_minor) for one in found)
-    return {account.code: account.balance_minor for one in found for account in one.accounts}
+    found = [trial_balance for trial_balance in await trial_balances(services.db, day) if trial_balance.currency == currency]
+    assert all((balance.balance_minor, balance.debit_minor) == (0, balance.credit_minor) for balance in found)
+    return {account.code: account.balance_minor for balance in found for account in balance.accounts}
 
 
 async def test_totals_are_the_same_before_and_after_they_are_added(alice: Actor, bank: Bank) -> None:
@@ -53,8 +53,8 @@ async def test_totals_are_the_same_before_and_after_they_are_added(alice: Actor,
     assert await balances(services, "JPY", days_ago=2) == {}
     async with services.db.connection() as tx, tx.snapshot():
         days = await store.list_days(tx, "JPY", at.date(), clock.now().date())
-    assert sum(one.amount_minor for one in days) == 578
-    assert {(one.type, one.debit_code, one.credit_code) for one in days} == {
+    assert sum(day.amount_minor for day in days) == 578
+    assert {(day.type, day.debit_code, day.credit_code) for day in days} == {
         ("adjustment", "equity:adjustment", "available")
     }
 

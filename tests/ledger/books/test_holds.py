@@ -100,7 +100,7 @@ async def test_capture_and_release_race_and_one_wins(books: Books, service: Serv
         hold = await reserve(books, 100)
         racers = [capture(books, hold.id, 100) if place % 2 else release(books, hold.id) for place in range(20)]
         ended = await asyncio.gather(*racers, return_exceptions=True)
-        assert sum(isinstance(one, tuple) for one in ended) == 1
-        assert sum(isinstance(one, HoldNotActive) for one in ended) == 19
+        assert sum(isinstance(outcome, tuple) for outcome in ended) == 1
+        assert sum(isinstance(outcome, HoldNotActive) for outcome in ended) == 19
     assert (await get_balance(books.pool, books.env, "EUR")).reserved_minor == 0
     assert await broken_invariants(service.dsn) == []

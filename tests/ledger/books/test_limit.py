@@ -146,7 +146,7 @@ async def test_two_payments_that_pass_the_limit_together(alice: Actor, service: 
     """Nobody has a balance yet: there is no row that both could wait for, until one of them has made it."""
     links = [await open_link(alice, amount="60000000000000.00") for _ in range(4)]
     paid = await asyncio.gather(*(play(alice, "payment-links", link["id"], "succeed") for link in links))
-    assert sorted(one.ok().body["status"] for one in paid) == ["refund_required"] * 3 + ["succeeded"]
+    assert sorted(payment.ok().body["status"] for payment in paid) == ["refund_required"] * 3 + ["succeeded"]
     assert (await balance(alice))["total"] == "60000000000000.00"
     assert await broken_invariants(service.dsn) == []
 
@@ -161,9 +161,11 @@ async def test_money_from_everywhere_at_once(alice: Actor, bob: Actor, service: 
         *(fund(bob, part) for _ in range(2)),
         *(play(bob, "payment-links", link["id"], "succeed") for link in links),
     )
-    assert all(one.status in {200, 201} or one.body["error"] == CODE for one in responses), [one.text for one in responses]
-    waiting = [one for one in await transactions(bob) if one["status"] == "refund_required"]
-    refused = [one for one in responses if one.status not in {200, 201}]
+    assert all(response.status in {200, 201} or response.body["error"] == CODE for response in responses), [
+        response.text for response in responses
+    ]
+    waiting = [transaction for transaction in await transactions(bob) if transaction["status"] == "refund_required"]
+    refused = [response for response in responses if response.status not in {200, 201}]
     assert (len(waiting) + len(refused), (await balance(bob))["total"]) == (3, "90000000000000.00")
     assert await broken_invariants(service.dsn) == []
 

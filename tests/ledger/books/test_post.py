@@ -141,8 +141,8 @@ async def test_thirty_at_once_race_for_one_balance(books: Books, service: Servic
     """Ten can be paid out of the balance, however many ask; the entries are numbered without gaps."""
     await books.fund(1_000)
     ended = await asyncio.gather(*(books.spend(100) for _ in range(30)), return_exceptions=True)
-    assert sum(isinstance(one, PostedTransaction) for one in ended) == 10
-    assert sum(isinstance(one, InsufficientFunds) for one in ended) == 20
+    assert sum(isinstance(outcome, PostedTransaction) for outcome in ended) == 10
+    assert sum(isinstance(outcome, InsufficientFunds) for outcome in ended) == 20
     assert await books.available_minor() == 0
     entries = await books.entries()
     assert [entry["version"] for entry in entries] == list(range(1, 12))

@@ -14,16 +14,16 @@ from tollhouse.ledger.books.views import DESCRIPTIONS
 async def entries(actor: Actor, query: str = "") -> list[dict[str, Any]]:
     """Entries of a merchant, newest first, each the same when it is read alone."""
     listed = (await actor.get(f"/ledger?{query}")).ok().body["ledger"]
-    for one in listed:
-        assert (await actor.get(f"/ledger/{one['id']}")).ok().body == one
+    for listed_entry in listed:
+        assert (await actor.get(f"/ledger/{listed_entry['id']}")).ok().body == listed_entry
     return listed
 
 
 async def reported(actor: Actor) -> dict[str, Any]:
     """The entries of the newest balance.updated, by their ids."""
     events = (await actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
-    newest = next(one for one in events if one["type"] == "balance.updated")
-    return {one["id"]: one for one in newest["payload"]["data"]["entries"]}
+    newest = next(event for event in events if event["type"] == "balance.updated")
+    return {entry["id"]: entry for entry in newest["payload"]["data"]["entries"]}
 
 
 async def test_what_an_application_did_names_it(alice: Actor, bob: Actor) -> None:
@@ -40,7 +40,7 @@ async def test_what_an_application_did_names_it(alice: Actor, bob: Actor) -> Non
     (await till.app.api(token, "POST", "/conversions", EURO_TO_DOLLAR, "c")).ok(201)
     body = {"method_id": "sandbox:EUR", "amount": "5.00", "receiver": "Nina"}
     (await till.app.api(token, "POST", "/withdrawals", body, "w")).ok(201)
-    named = [(one["type"], one["oauth_client_id"]) for one in await entries(alice, "limit=5")]
+    named = [(entry["type"], entry["oauth_client_id"]) for entry in await entries(alice, "limit=5")]
     assert {client_id for _, client_id in named} == {till.app.client_id}
     assert {"conversion_out", "conversion_in", "hold"} <= {entry_type for entry_type, _ in named}
 
@@ -52,7 +52,7 @@ async def test_what_others_did_names_none(alice: Actor, bob: Actor) -> None:
     reserved = await till.reserve()
     (await till.as_owner(reserved, "release")).ok()
     await fund(alice, "1.00")
-    after = {one["type"]: one["oauth_client_id"] for one in await entries(alice, "limit=4")}
+    after = {entry["type"]: entry["oauth_client_id"] for entry in await entries(alice, "limit=4")}
     assert after == {"test_funding": None, "release": None, "hold": till.app.client_id}
 
 

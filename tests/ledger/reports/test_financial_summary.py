@@ -106,7 +106,7 @@ async def test_what_is_set_aside_changes_no_total(alice: Actor, harness: Harness
 async def test_a_project_is_reported_by_itself(alice: Actor, carol: Actor, harness: Harness) -> None:
     body = {"name": "Second shop", "mode": "test"}
     second = (await alice.dashboard("POST", "/projects", body)).ok(201).body["id"]
-    [first] = [one["id"] for one in (await alice.get("/projects")).ok().body["projects"] if one["id"] != second]
+    [first] = [project["id"] for project in (await alice.get("/projects")).ok().body["projects"] if project["id"] != second]
     for project_id, amount in ((first, "3.00"), (second, "4.00"), (second, "5.00")):
         await pay(await open_link(alice, amount=amount, project_id=project_id))
     await harness.post(datetime.now(UTC), "adjustment", 100)

@@ -110,4 +110,4 @@ def test_periods_cover_the_interval() -> None:
         assert len(periods) == count
         assert (periods[0].start, periods[-1].end) == (interval.start, interval.end)
         assert all(one.end == after.start for one, after in pairwise(periods))
-        assert all(one.start < one.end for one in periods)
+        assert all(period.start < period.end for period in periods)

@@ -35,8 +35,8 @@ async def test_what_is_posted_late_is_in_all_later_totals(harness: Harness) -> N
     moments = [START + timedelta(minutes=minutes) for minutes in (0, 1, 15, 20, 21, 60, 600)]
     async with harness.services.db.connection() as tx:
         [before] = (await list_entry_totals(tx, harness.env, moments)).values()
-    assert [one.count for one in before] == [0, 2, 3, 3, 5, 7, 8]
-    assert [one.minor for one in before] == [100 * one.count for one in before]
+    assert [total.count for total in before] == [0, 2, 3, 3, 5, 7, 8]
+    assert [total.minor for total in before] == [100 * total.count for total in before]
     assert await broken(harness) == []
 
 

@@ -50,7 +50,9 @@ class BalancePaymentActions(Actions):
         if reserved is None:
             return
         for action in actions_listed:
-            [payment] = [one for one in self.books.balance_payments.every if one.payment_id == reserved.payment_id]
+            [payment] = [
+                payment for payment in self.books.balance_payments.every if payment.payment_id == reserved.payment_id
+            ]
             if action == "capture":
                 self._capture(payment, None, by)
             else:
@@ -59,7 +61,7 @@ class BalancePaymentActions(Actions):
     @rule(pick=PICK, part=PARTS, by=FREE)
     def refund_balance_payment(self, pick: int, part: int | None, by: By) -> None:
         """Mostly of what was captured just now, if nothing was before."""
-        if mostly(pick) and not any(one.status in PAID for one in self.books.balance_payments.every):
+        if mostly(pick) and not any(payment.status in PAID for payment in self.books.balance_payments.every):
             self._be_connected(SHOP, pick)
             self._pay(BalancePayment(SHOP, "EUR", 1 + pick), "application", pick, capture=True)
         payment = self._balance_payment(PAID, pick)
@@ -95,7 +97,7 @@ class BalancePaymentActions(Actions):
 
     def _prepare_reservation(self, pick: int) -> None:
         """Mostly see to it that something is reserved."""
-        if mostly(pick) and not any(one.status == "reserved" for one in self.books.balance_payments.every):
+        if mostly(pick) and not any(payment.status == "reserved" for payment in self.books.balance_payments.every):
             payer = GUEST if pick % 5 == 0 else SHOP
             self._be_connected(payer, pick)
             self._reserve(payer, "EUR", 1 + pick, 3_600, "application", pick)
@@ -159,7 +161,7 @@ class BalancePaymentActions(Actions):
 
     def _balance_payment(self, statuses: set[str], pick: int) -> BalancePayment | None:
         every = self.books.balance_payments.every
-        return self.one_of([one for one in every if one.status in statuses], every, pick)
+        return self.one_of([item for item in every if item.status in statuses], every, pick)
 
     def _now(self, payment: BalancePayment) -> int:
         """By the clock of whoever pays: only the shop's is ever moved."""

@@ -37,7 +37,7 @@ class ConversionActions(PaymentActions):
         if pick % 2:
             self._quote_conversion(pair, amount, requests)
         quotes, clock = self.books.conversions.quotes, self.books.clock
-        quote = self.one_of([one for one in quotes if not one.used and one.made_at == clock], quotes, pick)
+        quote = self.one_of([quote for quote in quotes if not quote.used and quote.made_at == clock], quotes, pick)
         if quote is not None:
             self.have(SHOP, quote.exchange.pair[0], quote.exchange.given, pick)
             self._convert_as_quoted(quote)

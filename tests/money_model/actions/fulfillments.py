@@ -43,7 +43,7 @@ class FulfillmentActions(Actions):
     @rule()
     def deliver(self) -> None:
         """The worker asks the game server, if there is anything to be asked for."""
-        ordered = [one for one in self.books.fulfillments.every if one.status in {"pending", "processing"}]
+        ordered = [order for order in self.books.fulfillments.every if order.status in {"pending", "processing"}]
         if ordered:
             self.history.backstage.deliver(len(ordered))
             self.books.fulfillments.deliver()
@@ -69,4 +69,4 @@ class FulfillmentActions(Actions):
 
     def _fulfillment(self, statuses: set[str], pick: int) -> Fulfillment | None:
         every = self.books.fulfillments.every
-        return self.one_of([one for one in every if one.status in statuses], every, pick)
+        return self.one_of([item for item in every if item.status in statuses], every, pick)

@@ -80,7 +80,7 @@ class LiveWithdrawalActions(WithdrawalActions):
     def _prepare_live(self, wish: Wish, pick: int, statuses: set[str]) -> None:
         """Mostly see to it that there is one in such a state."""
         every = self.books.withdrawals.every
-        if mostly(pick) and not any(one.purse == LIVE and one.status in statuses for one in every):
+        if mostly(pick) and not any(item.purse == LIVE and item.status in statuses for item in every):
             self._withdraw_live(wish, pick)
 
     def _approve(self, one: Withdrawal, operator: str) -> None:

@@ -32,7 +32,7 @@ class PaymentActions(Actions):
     def choose(self, pick: int) -> None:
         """A customer chooses how to pay, and does not pay yet. A link that is paid once has one open attempt at a time."""
         link = self._link(pick)
-        open_ones = [one for one in self.books.payments if one.link is link and one.status in OPEN]
+        open_ones = [payment for payment in self.books.payments if payment.link is link and payment.status in OPEN]
         if self.books.standing(link) == "active" and not (open_ones and link.max_payments == 1):
             self.books.begin(link)
         back = self.history.counter.form(f"/pay/{link.token}/method", {"method_id": f"sandbox:{link.currency}"})
@@ -115,7 +115,7 @@ class PaymentActions(Actions):
     @rule(pick=PICK, approved=st.booleans())
     def review_refund(self, pick: int, approved: bool) -> None:
         books, backstage = self.books, self.history.backstage
-        fitting = [one for one in books.refunds if one.status == "pending" and one.review == "required"]
+        fitting = [refund for refund in books.refunds if refund.status == "pending" and refund.review == "required"]
         refund = self.one_of(fitting, books.refunds, pick)
         if refund is not None:
             self.history.let(
@@ -171,7 +171,9 @@ class PaymentActions(Actions):
     def _end_refund(self, pick: int, outcome: str) -> None:
         books = self.books
         fitting = [
-            one for one in books.refunds if one.status == "pending" or (one.status, outcome) == ("succeeded", "return")
+            refund
+            for refund in books.refunds
+            if refund.status == "pending" or (refund.status, outcome) == ("succeeded", "return")
         ]
         refund = self.one_of(fitting, books.refunds, pick)
         if refund is None:

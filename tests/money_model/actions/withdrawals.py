@@ -37,7 +37,7 @@ class WithdrawalActions(Actions):
         if pick % 2:
             self._quote_withdrawal(wish)
         quotes, clock = self.books.withdrawals.quotes, self.books.clock
-        quote = self.one_of([one for one in quotes if not one.used and one.made_at == clock], quotes, pick)
+        quote = self.one_of([quote for quote in quotes if not quote.used and quote.made_at == clock], quotes, pick)
         if quote is not None:
             self.have(SHOP, quote.wish.currency, quote.price.debit, pick)
             self._withdraw_as_quoted(quote)
@@ -56,8 +56,8 @@ class WithdrawalActions(Actions):
 
     def withdrawal(self, purse: str, statuses: set[str], pick: int) -> Withdrawal | None:
         """One of test or of live mode."""
-        mine = [one for one in self.books.withdrawals.every if one.purse == purse]
-        return self.one_of([one for one in mine if one.status in statuses], mine, pick)
+        mine = [withdrawal for withdrawal in self.books.withdrawals.every if withdrawal.purse == purse]
+        return self.one_of([item for item in mine if item.status in statuses], mine, pick)
 
     def request_withdrawal(self, purse: str, wish: Wish) -> bool:
         """Ask for a withdrawal at the price of now; whether there is one then."""

@@ -230,7 +230,7 @@ class Books:
             self.end_refund(refund, paid=False)
 
     def _counted(self, payment: Payment) -> int:
-        return sum(one.payment is payment and one.status in {"pending", "succeeded"} for one in self.refunds)
+        return sum(refund.payment is payment and refund.status in {"pending", "succeeded"} for refund in self.refunds)
 
     def _uncount(self, refund: Refund) -> None:
         if refund.day is not None:
@@ -251,7 +251,11 @@ class Books:
 
     def charge_back(self, payment: Payment, minor: int | None) -> None:
         """The customer's bank takes back what came, refunded or not, for a fee; refunds that no rail has accepted fail."""
-        dropped = [one for one in self.refunds if one.payment is payment and one.status == "pending" and not one.accepted]
+        dropped = [
+            refund
+            for refund in self.refunds
+            if refund.payment is payment and refund.status == "pending" and not refund.accepted
+        ]
         at_most = payment.disputable - sum(refund.unapplied for refund in dropped)
         if payment.status not in {"succeeded", "partially_refunded", "refunded", "refund_required"} or at_most <= 0:
             raise RefusedError("invalid_state")

@@ -43,7 +43,7 @@ WITHOUT_SESSION = {
     "POST /operator/signout",
     "POST /operator/welcome/{secret}",
 }
-DESK = [one for one in OPERATIONS if one.full_path.split("/")[1] == "operator"]
+DESK = [operation for operation in OPERATIONS if operation.full_path.split("/")[1] == "operator"]
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
 
 
@@ -78,8 +78,8 @@ async def newcomer(live: Service) -> AsyncIterator[Actor]:
 
 
 def test_each_operation_of_the_desk_is_guarded() -> None:
-    assert {named(one) for one in DESK if isinstance(one.guard, PublicGuard)} == WITHOUT_SESSION
-    guarded = [one for one in DESK if not isinstance(one.guard, PublicGuard)]
+    assert {named(page) for page in DESK if isinstance(page.guard, PublicGuard)} == WITHOUT_SESSION
+    guarded = [page for page in DESK if not isinstance(page.guard, PublicGuard)]
     assert all(isinstance(one.guard, OperatorGuard) for one in guarded)
     assert {named(one) for one in guarded if isinstance(one.guard, OperatorGuard) and one.guard.own_account} == OWN_ACCOUNT
 

@@ -38,7 +38,10 @@ async def test_a_suspended_merchant_is_refused_until_it_is_reactivated(alice: Ac
     (await alice.dashboard("GET", "/session")).ok()
     again = await operator(service, "merchants", "suspend", alice.merchant_id)
     assert (again.status, again.out, again.talk) == (1, "", f"Merchant {alice.merchant_id} is already suspended.")
-    listed = {one["merchant_id"]: one for one in (await operator(service, "merchants", "list", "--json")).json["merchants"]}
+    listed = {
+        merchant["merchant_id"]: merchant
+        for merchant in (await operator(service, "merchants", "list", "--json")).json["merchants"]
+    }
     assert (listed[alice.merchant_id]["status"], listed[alice.merchant_id]["business_name"]) == (
         "suspended",
         "Alice's Coffee",
@@ -58,7 +61,7 @@ async def test_a_live_project_sells_when_it_is_approved(alice: Actor, service: S
     project_id = await in_review(alice)
     (await alice.post("/payment-links", COFFEE, mode="live")).refused("invalid_project", 422)
     waiting = (await operator(service, "projects", "list", "--status", "in_review", "--json")).json["projects"]
-    assert project_id in {one["project_id"] for one in waiting}
+    assert project_id in {transfer["project_id"] for transfer in waiting}
     done = await operator(service, "projects", "approve", project_id, "--json")
     assert (done.status, done.json["subject_id"], done.json["mode"]) == (0, project_id, "live")
     [shown] = (await alice.get("/projects", mode="live")).ok().body["projects"]
@@ -116,7 +119,7 @@ async def test_nothing_is_taken_that_is_not_there(alice: Actor, service: Service
     assert (await alice.get("/balances/EUR")).ok().body["available"] == "12.00"
     assert len(await alice.sql(KEPT, alice.merchant_id)) == 1
     ended = await asyncio.gather(*(adjust(service, alice, "-7") for _ in range(4)))
-    assert sorted(one.status for one in ended) == [0, 1, 1, 1], ended
+    assert sorted(outcome.status for outcome in ended) == [0, 1, 1, 1], ended
     assert (await alice.get("/balances/EUR")).ok().body["available"] == "5.00"
 
 

@@ -108,7 +108,7 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
     ):
         assert words in page, words
     [taking, paying] = [
-        one for name in ("taking", "paying") for one in await rail_pages.list_rails(own, now) if one.name == name
+        rail for name in ("taking", "paying") for rail in await rail_pages.list_rails(own, now) if rail.name == name
     ]
     assert (taking.is_available, paying.is_available, paying.payouts and paying.payouts.is_available) == (False, True, False)
 
@@ -116,6 +116,6 @@ async def test_operators_see_each_rail_and_why_payouts_wait(service: Service, ow
 async def test_what_no_worker_measures_any_more_is_down(own: Services) -> None:
     db, now = own.db, clock.now()
     await store.save_health(db, "paying", "live", None, {"tip": 5, "tip_age_s": 4}, now - timedelta(minutes=5))
-    [paying] = [one for one in await rail_pages.list_rails(own, now) if one.name == "paying"]
+    [paying] = [rail for rail in await rail_pages.list_rails(own, now) if rail.name == "paying"]
     assert str(paying.reason) == "No worker has measured this rail for 5 minutes. Start a worker."
     assert str(paying.block_age) == "5 minutes"

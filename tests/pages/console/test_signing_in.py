@@ -108,7 +108,7 @@ async def test_one_who_is_closed_is_out_and_may_be_invited_again(olga: Actor, se
     refused = await operator(service, "users", "reset", "--email", olga.email)
     assert (refused.status, refused.talk) == (1, f"{olga.email} is not an operator.")
     listed = (await operator(service, "users", "list", "--json")).json["operators"]
-    assert {one["email"]: one["status"] for one in listed}[olga.email] == "closed"
+    assert {operator["email"]: operator["status"] for operator in listed}[olga.email] == "closed"
     link = await invite(service, olga.email)
     assert await sign_in(olga) == 401
     (await olga.form(link, {"password": PASSWORD})).ok(303)
@@ -124,8 +124,8 @@ async def test_nobody_else_sees_anything(alice: Actor) -> None:
     """Alice has a session of a merchant's, and it counts for nothing here; nor does it under the operators' name."""
     secret = next(iter(alice.http.cookie_jar)).value
     headers = {"Cookie": f"tollhouse_operator={secret}"}
-    pages = [one for one in operations(PAGES) if one.full_path.startswith("/operator")]
-    guarded = [one for one in pages if one.guard.label.startswith("operator")]
+    pages = [operation for operation in operations(PAGES) if operation.full_path.startswith("/operator")]
+    guarded = [page for page in pages if page.guard.label.startswith("operator")]
     assert len(guarded) == len(pages) - len(OPEN)
     for operation in guarded:
         path = NAMED.sub(alice.merchant_id, operation.full_path)

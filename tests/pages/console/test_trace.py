@@ -103,7 +103,7 @@ async def test_the_story_of_a_payment(alice: Actor, receiver: Receiver) -> None:
     assert objects[ids["refund"]].startswith("refund 1.20 EUR created")
     assert f"test, merchant {alice.merchant_id}" in objects[ids["payment"]]
     assert {"transaction pending", "transaction succeeded"} <= set(of_kind(entries, "status"))
-    assert any(one.startswith("sandbox confirmed 4.20 EUR: ") for one in of_kind(entries, "rail"))
+    assert any(entry.startswith("sandbox confirmed 4.20 EUR: ") for entry in of_kind(entries, "rail"))
     assert "payment 4.20 EUR: debit rail:sandbox, credit available" in of_kind(entries, "ledger")
     assert "hold 1.20 EUR: debit available, credit reserved" in of_kind(entries, "ledger")
     events = {(entry["summary"].split(",")[0], entry["request_id"]) for entry in entries if entry["kind"] == "event"}
@@ -112,8 +112,8 @@ async def test_the_story_of_a_payment(alice: Actor, receiver: Receiver) -> None:
         ("balance.updated", ids["paid"]),
         ("balance.updated", ids["refunded"]),
     } <= events
-    assert len([one for one in of_kind(entries, "attempt") if one.startswith("attempt 1 failed, http_500, ")]) == 1
-    assert any(one.startswith("refund.requested by api_key ") for one in of_kind(entries, "audit"))
+    assert len([entry for entry in of_kind(entries, "attempt") if entry.startswith("attempt 1 failed, http_500, ")]) == 1
+    assert any(entry.startswith("refund.requested by api_key ") for entry in of_kind(entries, "audit"))
     text = msgspec.json.encode(entries).decode()
     assert [secret for secret in SECRETS if secret in text] == []
 
@@ -132,9 +132,9 @@ async def test_every_part_of_a_story_leads_to_it(alice: Actor, receiver: Receive
     )
     for named in (*ids.values(), str(event["id"]), str(entry["id"]), str(entry["transaction_id"])):
         entries = await trace(alice, named)
-        assert ids["payment"] in {one["id"] for one in entries} or named == ids["made"]
-        assert ids["link"] in {one["id"] for one in entries}
-        assert any(one["kind"] == "attempt" for one in entries)
+        assert ids["payment"] in {entry["id"] for entry in entries} or named == ids["made"]
+        assert ids["link"] in {entry["id"] for entry in entries}
+        assert any(entry["kind"] == "attempt" for entry in entries)
 
 
 async def test_a_request_is_found_by_the_id_that_its_caller_chose(alice: Actor) -> None:
@@ -148,11 +148,11 @@ async def test_a_request_is_found_by_the_id_that_its_caller_chose(alice: Actor) 
     await all_written(alice, 2)
     entries = await trace(alice, chosen)
     assert payment["id"] in {entry["id"] for entry in entries}
-    [described] = [one for one in of_kind(entries, "request") if chosen in one]
+    [described] = [entry for entry in of_kind(entries, "request") if chosen in entry]
     assert described.endswith(f", X-Request-Id {chosen}")
     _, answered = await request(alice, "GET", "/balances")
     await all_written(alice, 3)
-    assert [one.split(",")[0] for one in of_kind(await trace(alice, answered), "request")] == ["GET /balances 200"]
+    assert [entry.split(",")[0] for entry in of_kind(await trace(alice, answered), "request")] == ["GET /balances 200"]
 
 
 async def test_a_customers_request_is_part_of_the_story(alice: Actor) -> None:
@@ -175,7 +175,7 @@ async def test_other_objects_have_a_story(alice: Actor) -> None:
     )
     for made, kind in ((withdrawal, "withdrawal"), (conversion, "conversion")):
         entries = await trace(alice, made["id"])
-        assert [one.split(" ")[0] for one in of_kind(entries, "object")] == [kind]
+        assert [entry.split(" ")[0] for entry in of_kind(entries, "object")] == [kind]
         assert of_kind(entries, "ledger")
 
 
@@ -247,4 +247,4 @@ async def unindexed(tx: Tx, statement: str, values: str) -> list[str]:
 
 def nodes(plan: dict[str, Any]) -> list[dict[str, Any]]:
     """A node and those below it."""
-    return [plan, *(one for below in plan.get("Plans", []) for one in nodes(below))]
+    return [plan, *(node for below in plan.get("Plans", []) for node in nodes(below))]

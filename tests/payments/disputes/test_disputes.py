@@ -90,7 +90,7 @@ async def test_lists_filter_and_continue(alice: Actor) -> None:
     second = await disputed(alice)
     (await respond(alice, second, "accept")).ok()
     every = (await alice.get("/disputes")).ok().body
-    assert [one["id"] for one in every["disputes"]] == [second["id"], first["id"]]
+    assert [dispute["id"] for dispute in every["disputes"]] == [second["id"], first["id"]]
     for query, expected in (
         ("status=needs_response", [first]),
         ("status=accepted&status=needs_response", [second, first]),
@@ -101,7 +101,7 @@ async def test_lists_filter_and_continue(alice: Actor) -> None:
         (f"created_to={first['created_at']}", []),
     ):
         shown = (await alice.get(f"/disputes?{query}")).ok().body["disputes"]
-        assert [one["id"] for one in shown] == [one["id"] for one in expected], query
+        assert [dispute["id"] for dispute in shown] == [dispute["id"] for dispute in expected], query
     page = (await alice.get("/disputes?limit=1")).ok().body
     rest = (await alice.get(f"/disputes?limit=1&cursor={page['next_cursor']}")).ok().body
     assert [one["id"] for one in page["disputes"] + rest["disputes"]] == [second["id"], first["id"]]
@@ -142,15 +142,15 @@ async def test_the_sandbox_decides_by_the_evidence(alice: Actor) -> None:
     winner, loser = await disputed(alice), await disputed(alice)
     (await save(alice, winner, uncategorized_text="See winning_evidence.")).ok()
     (await save(alice, loser, customer_communication="losing_evidence")).ok()
-    for one in (winner, loser):
-        (await respond(alice, one, "submit")).ok()
+    for work in (winner, loser):
+        (await respond(alice, work, "submit")).ok()
     won = await until(alice, f"/disputes/{winner['id']}", "won")
     assert [step["status"] for step in won["history"]] == ["needs_response", "under_review", "won"]
     assert won["closed_at"] == won["history"][2]["at"]
     assert (await until(alice, f"/disputes/{loser['id']}", "lost"))["closed_at"]
-    payments = [(await alice.get(f"/transactions/{one['transaction_id']}")).ok().body for one in (winner, loser)]
-    assert [one["status"] for one in payments] == ["succeeded", "chargeback"]
-    assert [one["chargeback"]["status"] for one in payments] == ["won", "lost"]
+    payments = [(await alice.get(f"/transactions/{work['transaction_id']}")).ok().body for work in (winner, loser)]
+    assert [payment["status"] for payment in payments] == ["succeeded", "chargeback"]
+    assert [payment["chargeback"]["status"] for payment in payments] == ["won", "lost"]
     assert await purse(alice) == (1_000, 0, 0)
 
 

@@ -39,7 +39,7 @@ async def test_the_list_and_the_page_of_the_payment_lead_to_a_dispute(alice: Act
         ("?limit=1&page=2", [first]),
         ("?status=won", []),
     ):
-        assert [f"{LIST}/{one}" for one in ROW.findall(await seen(alice, LIST + query))] == expected, query
+        assert [f"{LIST}/{match}" for match in ROW.findall(await seen(alice, LIST + query))] == expected, query
     rows = await seen(alice, LIST)
     for words in ("€10.00", "Fraudulent", "order-5", "Needs response", "Accepted"):
         assert words in rows

@@ -215,10 +215,10 @@ async def test_two_customers_choose_at_once(alice: Actor) -> None:
     assert (kept["status"], kept["amount_paid"]) == ("completed", "7.00")
     single = await open_gift(alice)
     raced = await asyncio.gather(*(begin(single, amount=amount) for amount in ("3", "4")))
-    await asyncio.gather(*(simulate(single, payment=one) for one in raced))
-    found = [await payment(alice, one) for one in raced]
-    assert sorted(one["status"] for one in found) == ["refund_required", "succeeded"]
-    [first] = [one for one in found if one["status"] == "succeeded"]
+    await asyncio.gather(*(simulate(single, payment=outcome) for outcome in raced))
+    found = [await payment(alice, outcome) for outcome in raced]
+    assert sorted(transaction["status"] for transaction in found) == ["refund_required", "succeeded"]
+    [first] = [transaction for transaction in found if transaction["status"] == "succeeded"]
     assert (await alice.get(f"/payment-links/{single['id']}")).ok().body["amount_paid"] == first["amount"]
     assert await broken_invariants(alice.service.dsn, since) == []
 

@@ -37,7 +37,7 @@ async def test_a_key_belongs_to_its_first_request(alice: Actor) -> None:
     link = (await alice.post("/payment-links", COFFEE, key=key)).ok(201).body
     (await alice.post("/payment-links", COFFEE | {"amount": "5"}, key=key)).refused("idempotency_key_reused", 422)
     (await alice.post(f"/payment-links/{link['id']}/cancel", key=key)).refused("idempotency_key_reused", 422)
-    assert [one["status"] for one in await links(alice)] == ["active"]
+    assert [link["status"] for link in await links(alice)] == ["active"]
 
 
 @pytest.mark.covers("P-29")

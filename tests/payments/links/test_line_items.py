@@ -20,7 +20,7 @@ async def test_a_link_lists_what_it_sells(alice: Actor) -> None:
     assert (link["amount"], link["amount_minor"]) == ("4.70", 470)
     prices = {"unit_amount": "2.10", "unit_amount_minor": 210, "amount": "4.20", "amount_minor": 420}
     assert link["line_items"][0] == {"name": "Espresso", "quantity": 2} | prices
-    assert [(one["quantity"], one["amount"]) for one in link["line_items"]] == [(2, "4.20"), (1, "0.50")]
+    assert [(line_item["quantity"], line_item["amount"]) for line_item in link["line_items"]] == [(2, "4.20"), (1, "0.50")]
     assert (await alice.get(f"/payment-links/{link['id']}")).ok().body == link
     for shown in (
         "2 \N{MULTIPLICATION SIGN} Espresso",
@@ -83,7 +83,7 @@ async def test_the_form_sums_its_rows(alice: Actor) -> None:
     typed = FORM | {"item_name_4": "Card", "item_quantity_4": "3", "item_price_4": "1", "tax_name": "VAT", "tax_rate": "19"}
     where = (await post(alice, NEW, 303, **fields | typed)).location
     link = (await alice.get(f"/payment-links/{where.rpartition('/')[2]}")).ok().body
-    assert [(one["name"], one["quantity"], one["amount"]) for one in link["line_items"]] == [
+    assert [(line_item["name"], line_item["quantity"], line_item["amount"]) for line_item in link["line_items"]] == [
         ("Game", 1, "64.90"),
         ("Card", 3, "3.00"),
     ]

@@ -131,7 +131,7 @@ async def test_canceling_needs_a_confirmation(alice: Actor) -> None:
 
 async def test_they_are_listed_filtered_and_turned(alice: Actor) -> None:
     made = [await open_link(alice, external_id=f"n-{n}", max_payments=None) for n in range(3)][::-1]
-    ids = [one["id"] for one in made]
+    ids = [link["id"] for link in made]
     first = await seen(alice, "/test/payment-links?limit=2")
     assert ROW.findall(first) == ids[:2]
     assert f'href="/test/payment-links?limit=2&before={ids[1]}"' in first

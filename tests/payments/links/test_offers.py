@@ -10,19 +10,19 @@ from tests.running import CATALOGUE
 
 async def methods(actor: Actor, query: str = "", mode: str = "test") -> dict[str, Any]:
     listed = (await actor.get(f"/payment-methods?{query}", mode=mode)).ok().body
-    return {one["method_id"]: one for one in listed["payment_methods"]}
+    return {payment_method["method_id"]: payment_method for payment_method in listed["payment_methods"]}
 
 
 @pytest.mark.covers("P-37", "P-38")
 async def test_currencies_say_what_they_can(alice: Actor) -> None:
     listed = (await alice.get("/currencies")).ok().body
-    found = {one["code"]: one for one in listed["currencies"]}
+    found = {currency["code"]: currency for currency in listed["currencies"]}
     assert {code: one["decimals"] for code, one in found.items()} == {
         "EUR": 2, "USD": 2, "GBP": 2, "JPY": 0, "BTC": 8, "ETH": 8, "USDC": 6, "USDT": 6,
     }  # fmt: skip
-    for one in found.values():
-        assert set(one["operations"]) == {"balances", "payments", "withdrawals", "conversions"}
-        assert one["balance_payment_supported"] is True
+    for entry in found.values():
+        assert set(entry["operations"]) == {"balances", "payments", "withdrawals", "conversions"}
+        assert entry["balance_payment_supported"] is True
     assert found["EUR"]["chains"] == []
     [chain] = found["USDT"]["chains"]
     assert (chain["network"], chain["deposit"], chain["withdrawal"]) == ("ethereum", True, False)
@@ -39,12 +39,14 @@ async def test_currencies_need_a_credential_and_no_scope(alice: Actor, bob: Acto
 async def test_every_method_is_listed_with_why_it_cannot_be_used(alice: Actor) -> None:
     test, live = await methods(alice), await methods(alice, mode="live")
     assert {name for name, one in test.items() if one["available"]} == {f"sandbox:{code}" for code in CATALOGUE.currencies}
-    assert {one["unavailable_reason"] for one in test.values()} == {None, "not_in_environment"}
+    assert {transaction["unavailable_reason"] for transaction in test.values()} == {None, "not_in_environment"}
     assert not any(name.startswith("sandbox:") for name in live)
-    assert {(one["available"], one["unavailable_reason"]) for one in live.values()} == {(False, "provider_not_configured")}
+    assert {(transaction["available"], transaction["unavailable_reason"]) for transaction in live.values()} == {
+        (False, "provider_not_configured")
+    }
     assert {"sepa:EUR", "bitcoin:BTC"} <= set(live)
-    for one in (*test.values(), *live.values()):
-        assert one["available"] is (one["unavailable_reason"] is None)
+    for transaction in (*test.values(), *live.values()):
+        assert transaction["available"] is (transaction["unavailable_reason"] is None)
 
 
 async def test_methods_are_judged_for_what_is_asked(alice: Actor) -> None:

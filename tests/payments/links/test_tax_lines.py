@@ -83,7 +83,7 @@ async def made(actor: Actor, **tax: str) -> dict[str, Any]:
     ],
 )
 async def test_the_form_computes_the_tax(alice: Actor, tax: dict[str, str], line: tuple[str, str]) -> None:
-    assert [(one["name"], one["amount"]) for one in (await made(alice, **tax))["tax_lines"]] == [line]
+    assert [(tax_line["name"], tax_line["amount"]) for tax_line in (await made(alice, **tax))["tax_lines"]] == [line]
 
 
 @pytest.mark.parametrize(

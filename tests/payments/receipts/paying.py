@@ -44,7 +44,7 @@ async def pdf(actor: Actor, page: str, language: str = "en") -> PdfReader:
 async def text_of(actor: Actor, page: str, language: str = "en") -> str:
     """The text of the file, in one line."""
     reader = await pdf(actor, page, language)
-    return " ".join(" ".join(one.extract_text() for one in reader.pages).split())
+    return " ".join(" ".join(page.extract_text() for page in reader.pages).split())
 
 
 def payment_id(page: str) -> str:

@@ -221,7 +221,7 @@ async def test_hostile_names_are_text(alice: Actor) -> None:
     html = (await read(alice, page)).ok().text
     assert "<script>alert" not in html
     reader = await pdf(alice, page)
-    text = " ".join(" ".join(one.extract_text() for one in reader.pages).split())
+    text = " ".join(" ".join(page.extract_text() for page in reader.pages).split())
     assert "<script>alert(1)</script> (\\) Tj ET %%EOF endstream ?? ? ????" in text
     assert "A question mark stands for" in text
     assert "W" * 20 in text

@@ -41,16 +41,16 @@ async def test_a_part_has_a_floor_and_the_rest_has_none(alice: Actor, monkeypatc
     (await refund(alice, paid, amount="9.00")).ok(201)
     (await refund(alice, paid)).ok(201)  # 1.00: all that is left
     methods = (await alice.get("/payment-methods")).ok().body["payment_methods"]
-    assert {one["method_id"]: one["minimum_refund_minor"] for one in methods}["sandbox:EUR"] == 300
+    assert {method["method_id"]: method["minimum_refund_minor"] for method in methods}["sandbox:EUR"] == 300
 
 
 async def test_twenty_refunds_and_then_all_that_is_left(alice: Actor) -> None:
     """Also of many at once, and past the program: the database refuses one more."""
     paid = await sell(alice)
     made = await asyncio.gather(*(refund(alice, paid, amount="0.01") for _ in range(30)))
-    statuses = [one.status for one in made]
+    statuses = [response.status for response in made]
     assert (statuses.count(201), statuses.count(409)) == (20, 10)
-    refused = next(one for one in made if one.status == 409)
+    refused = next(response for response in made if response.status == 409)
     assert (refused.body["error"], refused.body["details"]) == ("refund_limit_reached", {"limit": 20})
     assert (await refund(alice, paid, amount="9.79")).status == 409
     with pytest.raises(asyncpg.CheckViolationError, match="has 20 refunds"):

@@ -120,7 +120,7 @@ async def test_what_a_position_limit_refuses_waits_for_the_merchant(
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(2))
     )
-    states = [(one.status, one.refund_required_reason) for one in settled if one is not None]
+    states = [(item.status, item.refund_required_reason) for item in settled if item is not None]
     assert states == [("refund_required", "position_limit")]
     accepted = await yen.post(f"/transactions/{paid['id']}/accept", mode="live")
     assert (accepted.status, accepted.body["details"]) == (422, {"unavailable_reason": "position_limit"})

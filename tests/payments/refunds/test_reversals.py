@@ -220,8 +220,8 @@ async def test_two_transfers_in_one_dropped_block(alice: Actor, services: Servic
     assert (await purse(alice), (await state(alice, payment_id))[0]) == ((0, 0, 0), "chargeback")
     rows = await alice.sql("SELECT id::text FROM chargebacks WHERE transaction_id = $1::uuid", payment_id)
     shown = (await alice.get(f"/disputes?transaction_id={payment_id}")).ok().body["disputes"]
-    assert {one["id"] for one in shown} == {row["id"] for row in rows}
-    assert sorted(one["amount_minor"] for one in shown) == [400, 600]
+    assert {deposit["id"] for deposit in shown} == {row["id"] for row in rows}
+    assert sorted(deposit["amount_minor"] for deposit in shown) == [400, 600]
     assert "You cannot respond." in await seen(alice, f"/test/disputes/{shown[0]['id']}")
     for transfer in (name + "b", name):
         assert await report(services, payment_id, "reinstated", transfer, reversal_ref="block")

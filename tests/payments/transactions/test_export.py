@@ -44,7 +44,7 @@ async def test_every_payment_is_in_the_file(alice: Actor, monkeypatch: pytest.Mo
     link = await open_link(alice, amount="10.00", max_payments=9, display_name='Fish, "fresh"', external_id="=1+1")
     ids = [(await attempt(alice, link, "succeed" if n % 2 else "fail"))["id"] for n in range(5)][::-1]
     found = await exported(alice)
-    assert [one["id"] for one in found] == ids
+    assert [row["id"] for row in found] == ids
     one = found[1]
     assert (one["status"], one["amount"], one["amount_received"], one["fee"], one["net"], one["currency"]) == (
         "succeeded",

@@ -129,7 +129,7 @@ async def test_an_expired_rate_is_replaced_and_money_for_it_is_late(alice: Actor
     (await alice.post("/test/clock/advance", A_QUARTER_OF_AN_HOUR)).ok()
     assert (await state(alice, link))["status"] == "rate_expired"
     (await choose(link, ETHER)).ok(303)
-    assert [one["id"] for one in await transactions(alice, link)][1] == first["id"]
+    assert [transaction["id"] for transaction in await transactions(alice, link)][1] == first["id"]
     assert (await state(alice, link))["status"] == "pending"
     (await simulate(link, payment=first["id"])).ok(303)
     late = (await alice.get(f"/transactions/{first['id']}")).ok().body
@@ -259,5 +259,5 @@ async def test_a_rule_does_not_convert_what_a_payment_converted(alice: Actor, se
     env = MerchantEnv(MerchantId(UUID(alice.merchant_id)), "test")
     [made] = (await alice.get("/conversion-rules")).ok().body["conversion_rules"]
     await services.transact(lambda work: rules.apply(work, env, UUID(made["id"])), clock.now())
-    assert [one["to_currency"] for one in await conversions(alice)] == ["EUR"]
+    assert [conversion["to_currency"] for conversion in await conversions(alice)] == ["EUR"]
     assert (await available(alice, "EUR"), await available(alice, "USD")) == (420, 5_000)

@@ -84,7 +84,7 @@ async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Cour
     settled = await asyncio.gather(
         *(reversals.observe(services, courier.name, courier.mode, observation, clock.now()) for _ in range(3))
     )
-    assert [one.status for one in settled if one is not None] == ["succeeded"]
+    assert [item.status for item in settled if item is not None] == ["succeeded"]
     assert await balances(yen) == (420, 0)
     assert await position(services, "EUR") - euros == -420
     assert await position(services, "JPY") - yens == COFFEE_IN_YEN - 5  # the margin is the platform's income
@@ -93,7 +93,7 @@ async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Cour
         settled = await asyncio.gather(
             *(reversals.observe(services, courier.name, courier.mode, changed, clock.now()) for _ in range(3))
         )
-        assert [one.status for one in settled if one is not None] == [status]
+        assert [item.status for item in settled if item is not None] == [status]
         assert await balances(yen) == (balance, 0)
     assert await broken_invariants(yen.service.dsn, since) == []
 
@@ -144,12 +144,12 @@ async def test_payments_and_conversions_at_once_all_end(yen: Actor, courier: Cou
     some = {"from_currency": "EUR", "to_currency": "JPY", "amount": "0.10"}
     settled, made = await asyncio.gather(
         asyncio.gather(
-            *(reversals.observe(services, courier.name, courier.mode, money(one), clock.now()) for one in paid[1:])
+            *(reversals.observe(services, courier.name, courier.mode, money(payment), clock.now()) for payment in paid[1:])
         ),
         asyncio.gather(*(convert(yen, some, mode="live") for _ in range(4))),
     )
-    assert [one.status for one in settled if one is not None] == ["succeeded"] * 3
-    assert [one.status for one in made] == [201] * 4
+    assert [item.status for item in settled if item is not None] == ["succeeded"] * 3
+    assert [response.status for response in made] == [201] * 4
     euros, yens = await balances(yen)
     assert (euros, yens) == (4 * 420 - 40, 40)
     assert await broken_invariants(yen.service.dsn, since) == []

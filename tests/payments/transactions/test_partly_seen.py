@@ -112,7 +112,7 @@ async def test_an_ended_page_names_what_was_sent(alice: Actor, outcome: str, lan
     )
     shown = (await page(link, alice, language)).replace("\xa0", " ")
     if outcome == "underpay":
-        assert any(one in shown for one in words)
+        assert any(word in shown for word in words)
     else:
         seen = {"en": "€3.00 of €12.50 detected, €9.50 missing.", "de": "3,00 € von 12,50 € erkannt, 9,50 € fehlen."}
         assert seen[language] in shown

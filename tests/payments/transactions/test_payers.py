@@ -90,7 +90,7 @@ async def test_transfers_are_named_by_their_transaction(
     ):  # fmt: skip
         await alice.sql(SEEN_IN, sold["id"], reference, outcome, order)
     listed = await transfers_store.list_transfers(services.db, UUID(sold["id"]))
-    assert [one.tx_hash for one in listed] == [HASH, None]
+    assert [transfer.tx_hash for transfer in listed] == [HASH, None]
     network = BitcoinNetwork("sandbox", BitcoinSettings(network="main", explorer_url="https://explorer.example/tx/{tx}"))
     monkeypatch.setitem(service.rails.providers, ("sandbox", "test"), network)
     page = await seen(alice, f"/test/payments/{sold['id']}")

@@ -127,7 +127,7 @@ async def test_transactions_are_filtered_and_paged(alice: Actor) -> None:
 
     async def found(query: str) -> list[tuple[str, str]]:
         answer = (await alice.get(f"/transactions?{query}")).ok().body
-        return [(one["status"], one["currency"]) for one in answer["transactions"]]
+        return [(transaction["status"], transaction["currency"]) for transaction in answer["transactions"]]
 
     assert await found("") == [("succeeded", "USD"), ("succeeded", "EUR"), ("failed", "EUR")]
     assert await found("status=failed") == [("failed", "EUR")]

@@ -69,11 +69,11 @@ def read(raw: bytes, decimals: Mapping[str, int]) -> list[WholeStatement]:
 def statement(*lines: Line, version: str = "08", iban: str = IBAN, name: str | None = None, **changes: Any) -> bytes:
     """A whole file. `opening` and `closing` are in minor units of the day `on`; the closing one follows unless given."""
     opening = changes.get("opening", 100_000)
-    moved = sum(one.minor if one.side == "CRDT" else -one.minor for one in lines if one.status == "BOOK")
+    moved = sum(line.minor if line.side == "CRDT" else -line.minor for line in lines if line.status == "BOOK")
     closing = changes.get("closing", opening + moved)
     pages = "<StmtPgntn><PgNb>1</PgNb><LastPgInd>false</LastPgInd></StmtPgntn>" if changes.get("first_page") else ""
     on, currency = changes.get("on", TODAY), changes.get("currency", "EUR")
-    entries = "".join(_entry(one, version) for one in lines)
+    entries = "".join(_entry(line, version) for line in lines)
     return f"""<?xml version="1.0" encoding="UTF-8"?>
 <Document xmlns="urn:iso:std:iso:20022:tech:xsd:camt.053.001.{version}"><BkToCstmrStmt>
 <GrpHdr><MsgId>{uuid4().hex}</MsgId><CreDtTm>2026-11-20T22:00:00+01:00</CreDtTm></GrpHdr>
@@ -95,7 +95,7 @@ def _balance(code: str, minor: int, currency: str, on: date) -> str:
 def _entry(line: Line, version: str) -> str:
     status = f"<Cd>{line.status}</Cd>" if version == "08" else line.status
     batch = f"<Btch><PmtInfId>{line.batch}</PmtInfId></Btch>" if line.batch else ""
-    details = "".join(_details(one, line, version) for one in line.parts or (line,)) if not line.batch else ""
+    details = "".join(_details(part, line, version) for part in line.parts or (line,)) if not line.batch else ""
     return (
         f"<Ntry>{_amount(line.minor, line.currency)}<CdtDbtInd>{line.side}</CdtDbtInd>"
         f"{'<RvslInd>true</RvslInd>' if line.reversal else ''}<Sts>{status}</Sts>"

@@ -98,11 +98,11 @@ class Bank:
     async def payouts(self) -> dict[str, ListedPayout]:
         """What leaves, by id."""
         listed = await self.services.db.transact(lambda tx: payouts.listed(tx, None, clock.now(), self.services.catalogue))
-        return {str(one.id): one for one in listed}
+        return {str(payout.id): payout for payout in listed}
 
     async def export(self, *payout_ids: str, account: BankAccount = ACCOUNT) -> Batch:
         """The operator takes these payouts to the bank."""
-        wanted, by = [UUID(one) for one in payout_ids], context()
+        wanted, by = [UUID(payout_id) for payout_id in payout_ids], context()
         return await self.services.transact(lambda work: payouts.export(work, account, wanted, by), by.at)
 
     async def export_again(self, batch_id: UUID) -> Batch | None:

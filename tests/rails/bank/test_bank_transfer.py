@@ -72,7 +72,12 @@ class TestBankTransfer(RailContract):
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """What is confirmed is on a statement; of the rest this rail never hears, and withstands it all the same."""
         return [
-            await (self._import(services, one) if one.outcome == "confirmed" else self._tell(services, one)) for one in seen
+            await (
+                self._import(services, observation)
+                if observation.outcome == "confirmed"
+                else self._tell(services, observation)
+            )
+            for observation in seen
         ]
 
     async def _tell(self, services: Services, seen: Observation) -> Transaction | None:
@@ -112,7 +117,7 @@ async def test_the_checkout_shows_where_to_send_the_money(alice: Actor) -> None:
     assert 'data-copy-value="12,30"' in german  # as forms of German banks take it
     assert 'class="qr"' in page
     methods = (await alice.get("/payment-methods", mode="live")).ok().body["payment_methods"]
-    [sepa] = [one for one in methods if one["method_id"] == "sepa:EUR"]
+    [sepa] = [method for method in methods if method["method_id"] == "sepa:EUR"]
     assert (sepa["available"], sepa["unavailable_reason"], sepa["type"]) == (True, None, "bank_transfer")
 
 
@@ -135,7 +140,7 @@ async def test_the_code_is_what_banking_apps_read() -> None:
 
 def test_references_are_as_many_as_attempts() -> None:
     attempts = [Attempt(new_id(), "sepa:EUR", "EUR", 1) for _ in range(1_000)]
-    assert len({reference_of(one) for one in attempts}) == 1_000
+    assert len({reference_of(attempt) for attempt in attempts}) == 1_000
     assert reference_of(EURO_ATTEMPT) == "RF8232782160176424799687"
 
 

@@ -141,7 +141,7 @@ async def test_statements_of_the_bank_are_fetched_and_imported_whatever_their_or
     (folders.path / "inbox" / "c-half.xml").write_bytes(early[:100])  # the bank's program is still writing it
     await channel.fetch(folders.services)
     assert (await payment(alice, first_id))["status"] == (await payment(alice, second_id))["status"] == "succeeded"
-    assert [one.name for one in sorted((folders.path / "inbox" / "done").iterdir())] == ["a-late.xml", "b-early.xml"]
+    assert [path.name for path in sorted((folders.path / "inbox" / "done").iterdir())] == ["a-late.xml", "b-early.xml"]
     assert (folders.path / "inbox" / "c-half.xml").exists()
     assert folders.calls == [f"fetch {folders.path / 'inbox'}"]
     assert not {"DATABASE_URL", "TOLLHOUSE_SECRET_KEYS"} & set((folders.path / "environment").read_text().split())
@@ -166,8 +166,10 @@ async def test_a_file_is_put_aside_beside_others_of_its_name(folders: Folders) -
     for number, name in enumerate(names):
         folders.put(name, b"<html>%d</html>" % number)
         await channel.import_inbox(folders.services, folders.path / "inbox")
-    kept = [one.read_bytes() for one in (folders.path / "inbox" / "failed").iterdir()]
-    assert sorted(one for one in kept if one.startswith(b"<html>")) == [b"<html>%d</html>" % one for one in range(3)]
+    kept = [path.read_bytes() for path in (folders.path / "inbox" / "failed").iterdir()]
+    assert sorted(item for item in kept if item.startswith(b"<html>")) == [
+        b"<html>%d</html>" % number for number in range(3)
+    ]
     assert len(kept) == 2 * len(names)
 
 
@@ -177,7 +179,7 @@ async def test_two_workers_import_a_file_once(alice: Actor, bank: Bank, folders:
     inbox = folders.path / "inbox"
     await asyncio.gather(*(channel.import_inbox(folders.services, inbox) for _ in range(2)))
     assert (await payment(alice, payment_id))["amount_received"] == "10.00"
-    assert [one.name for one in (inbox / "done").iterdir()] == ["statement.xml"]
+    assert [path.name for path in (inbox / "done").iterdir()] == ["statement.xml"]
 
 
 async def test_a_program_that_fails_is_shown_with_its_words_and_called_again(folders: Folders) -> None:
@@ -245,7 +247,7 @@ async def test_an_exported_batch_is_sent_until_the_bank_has_it(alice: Actor, ban
     assert folders.sent == []  # it is tried again after a while
     await due_again(folders)
     await asyncio.gather(channel.send_batches(folders.services), channel.send_batches(folders.services))
-    assert [one.read_bytes() for one in folders.sent] == [write(batch)]
+    assert [path.read_bytes() for path in folders.sent] == [write(batch)]
     assert (await sending(folders, batch.id)).sent_at is not None
     await due_again(folders)
     await channel.send_batches(folders.services)
@@ -291,7 +293,7 @@ async def test_what_may_not_leave_or_has_left_is_not_sent(alice: Actor, bank: Ba
     await alice.sql("UPDATE merchants SET suspended_at = NULL WHERE id = $1::uuid", alice.merchant_id)
     await due_again(folders)
     await channel.send_batches(folders.services)
-    assert [one.read_bytes() for one in folders.sent] == [write(held)]
+    assert [path.read_bytes() for path in folders.sent] == [write(held)]
 
 
 async def test_batches_wait_while_payouts_are_paused(alice: Actor, bank: Bank, folders: Folders) -> None:
@@ -319,7 +321,7 @@ async def test_batches_are_put_into_an_outbox_and_carried_by_hand_without_one(
     services = msgspec.structs.replace(folders.services, settings=settings)
     sent = await Bank(services).export(payout_id)
     await channel.send_batches(services)
-    assert [(one.name, one.read_bytes()) for one in folders.sent] == [(f"pain.001-{sent.id}.xml", write(sent))]
+    assert [(path.name, path.read_bytes()) for path in folders.sent] == [(f"pain.001-{sent.id}.xml", write(sent))]
 
 
 @pytest.mark.parametrize(

@@ -29,7 +29,7 @@ async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, s
     assert mark in (await operator(service, "statements", "list", **ACCOUNT)).out
 
     listed = (await operator(service, "statements", "unmatched", "--json", **ACCOUNT)).json["transfers"]
-    credit, debit = [one["id"] for one in listed if mark in one["words"]]
+    credit, debit = [transfer["id"] for transfer in listed if mark in transfer["words"]]
     _, second_id, second = await offer(alice, "2.50")
     placed = await operator(service, "statements", "assign", credit, second, "--reason", "He called", "--json", **ACCOUNT)
     assert (placed.status, placed.json["outcome"]) == (0, "payment")
@@ -39,7 +39,7 @@ async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, s
 
     payout_id = await withdrawn(alice, bank)
     waiting = (await operator(service, "payouts", "list", "--status", "prepared", "--json", **ACCOUNT)).json["payouts"]
-    assert payout_id in {one["id"] for one in waiting}
+    assert payout_id in {transfer["id"] for transfer in waiting}
     exported = await operator(service, "payouts", "export", payout_id, **ACCOUNT)
     assert exported.status == 0
     assert f"<IBAN>{CUSTOMER_IBAN}</IBAN>" in exported.out

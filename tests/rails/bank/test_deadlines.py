@@ -106,14 +106,14 @@ async def test_a_canceled_link_takes_no_money_that_was_on_its_way(alice: Actor, 
 async def test_as_many_as_the_link_takes_and_no_more(alice: Actor, bank: Bank) -> None:
     link, first, reference = await offer(alice, max_payments=2)
     others = [(await choose(link, "sepa:EUR")).ok(303).query["payment"] for _ in range(2)]
-    references = [reference, *[(await reference_of(alice, one)) for one in others]]
+    references = [reference, *[(await reference_of(alice, other)) for other in others]]
     await end(alice, link, 2)
     await close_links(bank.services)
-    raw = await bank.statement(*(booked(one, 1_000, 1) for one in references))
+    raw = await bank.statement(*(booked(reference, 1_000, 1) for reference in references))
     await asyncio.gather(*(bank.brings(raw) for _ in references))
     found = [await payment(alice, one) for one in (first, *others)]
-    assert sorted(str(one["refund_required_reason"]) for one in found) == ["None", "None", "duplicate"]
-    assert sorted(one["status"] for one in found) == ["refund_required", "succeeded", "succeeded"]
+    assert sorted(str(transaction["refund_required_reason"]) for transaction in found) == ["None", "None", "duplicate"]
+    assert sorted(transaction["status"] for transaction in found) == ["refund_required", "succeeded", "succeeded"]
     assert await link_of(alice, link) == ("completed", 2, 2_000)
     assert await euros(alice) == (2_000, 0, 0)
 

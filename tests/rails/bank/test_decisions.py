@@ -239,7 +239,7 @@ async def test_two_operators_decide_at_once(alice: Actor, bank: Bank) -> None:
         bank.decide(actions.record_fee, transfer_id),
         return_exceptions=True,
     )
-    assert sorted(isinstance(one, OperatorRefusedError) for one in done) == [False, True, True]
+    assert sorted(isinstance(outcome, OperatorRefusedError) for outcome in done) == [False, True, True]
     assert await euros(alice) in {(before[0] - 300, 0, 0), before}
 
 

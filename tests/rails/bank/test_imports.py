@@ -94,7 +94,7 @@ async def test_what_has_no_reference_or_a_wrong_one_waits_for_an_operator(alice:
     ]
     assert await bank.shows(*shown) == Imported(1, 5, 0, 0, 5)
     waiting = await bank.waiting(mark)
-    assert [(one.amount, one.side, one.reason) for one in waiting] == [
+    assert [(transfer.amount, transfer.side, transfer.reason) for transfer in waiting] == [
         ("10.00", "credit", "The transfer has no payment reference."),
         ("10.00", "credit", "The transfer has no payment reference."),
         ("10.00", "credit", "No payment has this reference."),
@@ -106,7 +106,7 @@ async def test_what_has_no_reference_or_a_wrong_one_waits_for_an_operator(alice:
     assert (await payment(alice, payment_id))["status"] == "succeeded"
     assert await euros(alice) == (1_000, 0, 0)
     assert (await bank.dismiss(waiting[4].id)).outcome == "dismissed"
-    assert [one.id for one in await bank.waiting(mark)] == [waiting[0].id, waiting[2].id, waiting[3].id]
+    assert [transfer.id for transfer in await bank.waiting(mark)] == [waiting[0].id, waiting[2].id, waiting[3].id]
 
 
 async def test_what_an_operator_cannot_do(bank: Bank) -> None:
@@ -135,7 +135,7 @@ async def test_parts_and_too_much_and_again(alice: Actor, bank: Bank) -> None:
     assert (shown["status"], shown["amount_received"]) == ("succeeded", "11.00")
     await bank.shows(paid(reference, 1_000))
     others = (await alice.get("/transactions?status=refund_required", mode="live")).ok().body["transactions"]
-    assert [(one["refund_required_reason"], one["amount_received"]) for one in others] == [("duplicate", "10.00")]
+    assert [(other["refund_required_reason"], other["amount_received"]) for other in others] == [("duplicate", "10.00")]
     assert await euros(alice) == (1_100, 0, 0)
 
 
@@ -183,8 +183,8 @@ async def test_two_operators_import_at_once(alice: Actor, bank: Bank) -> None:
     offers = [await offer(alice) for _ in range(4)]
     raw = await bank.statement(*(paid(reference, 1_000) for _, _, reference in offers))
     done = await asyncio.gather(bank.brings(raw), bank.brings(raw), bank.brings(raw))
-    assert sum(one.new_entries for one in done) == 4
-    assert sum(one.known_entries for one in done) == 8
+    assert sum(imported.new_entries for imported in done) == 4
+    assert sum(imported.known_entries for imported in done) == 8
     assert await euros(alice) == (4_000, 0, 0)
 
 
@@ -276,7 +276,7 @@ async def test_files_are_imported_in_the_order_of_their_upload(alice: Actor, ban
     ids = [await imports.upload(raw, ACCOUNT, context(), bank.services) for raw in (first, second)]
     assert not await imports.advance(ACCOUNT, bank.services, only=ids[1])
     ended = await asyncio.gather(*(imports.finish(one, ACCOUNT, bank.services) for one in ids))
-    assert [one.imported.new_entries for one in ended] == [1, 1]
+    assert [outcome.imported.new_entries for outcome in ended] == [1, 1]
 
 
 async def kept_of_files(alice: Actor) -> list[Any]:

@@ -29,12 +29,12 @@ async def olga(service: Service) -> AsyncIterator[Actor]:
 async def overdue(bank: Bank, after: timedelta) -> dict[UUID, int]:
     """The payouts that are overdue by then, with the bank days since their export."""
     found = await payouts_store.list_overdue(bank.services.db, clock.now() + after, 1_000, bank.services.catalogue)
-    return {one.listed.id: one.bank_days for one in found}
+    return {payout.listed.id: payout.bank_days for payout in found}
 
 
 async def counts(bank: Bank) -> tuple[int, float]:
     """What the doctor counts in a month from now, and the metric of exported payouts."""
-    samples = {one.name: one.samples[0].value for one in await read_metrics(bank.services.db) if one.samples}
+    samples = {metric.name: metric.samples[0].value for metric in await read_metrics(bank.services.db) if metric.samples}
     return (await read_bank(bank.services.db, clock.now() + MONTH))["overdue"], samples["tollhouse_payouts_exported"]
 
 

@@ -48,7 +48,7 @@ async def page(olga: Actor, path: str) -> str:
 async def waiting(bank: Bank, mark: str, *lines: Line) -> list[str]:
     """A statement of these lines comes, and nobody can place them: their ids."""
     await bank.shows(*lines)
-    return [str(one.id) for one in await bank.waiting(mark)]
+    return [str(transfer.id) for transfer in await bank.waiting(mark)]
 
 
 async def kept(olga: Actor, subject_id: str) -> list[Any]:
@@ -263,7 +263,7 @@ async def test_two_operators_export_the_same_at_once(alice: Actor, olga: Actor, 
     payout_id = await withdrawn(alice, bank)
     await page(olga, "payouts")
     tried = await asyncio.gather(*(olga.form("/operator/payouts/export", [("payout", payout_id)]) for _ in range(3)))
-    assert sorted(one.status for one in tried) == [303, 409, 409]
+    assert sorted(answer.status for answer in tried) == [303, 409, 409]
     await bank.shows(left(payout_id))
     assert await euros(alice) == (600, 0, 0)
 

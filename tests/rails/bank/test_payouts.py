@@ -28,7 +28,7 @@ def said(batch: Batch, path: str) -> list[str]:
     """The texts at this path of the file, which is valid."""
     document = etree.fromstring(write(batch))
     XSD.assertValid(document)
-    return [str(one.text) for one in document.findall(f".//{path}", SPACE)]
+    return [str(match.text) for match in document.findall(f".//{path}", SPACE)]
 
 
 def left(payout_id: str, minor: int = 400, **changes: Any) -> Line:
@@ -143,8 +143,8 @@ async def test_a_payout_leaves_in_one_batch_only(alice: Actor, bank: Bank) -> No
     await earned(alice, bank)
     first, second = await withdrawn(alice, bank), await withdrawn(alice, bank, "2.00")
     tried = await asyncio.gather(*(bank.export(first, second) for _ in range(3)), return_exceptions=True)
-    [batch] = [one for one in tried if isinstance(one, Batch)]
-    assert sum(isinstance(one, OperatorRefusedError) for one in tried) == 2
+    [batch] = [answer for answer in tried if isinstance(answer, Batch)]
+    assert sum(isinstance(answer, OperatorRefusedError) for answer in tried) == 2
     assert said(batch, "p:NbOfTxs") == ["2", "2"]
     assert said(batch, "p:CtrlSum") == ["6.00", "6.00"]
     with pytest.raises(OperatorRefusedError, match="No payouts are pending"):
@@ -207,7 +207,7 @@ async def test_what_the_bank_does_and_nobody_asked_for_waits(alice: Actor, bank:
     await bank.shows(left(sent, 200))
     await bank.shows(left(sent, 200, words=mark))
     await bank.shows(back(early, words=mark))
-    assert [one.reason for one in await bank.waiting(mark)] == [
+    assert [transfer.reason for transfer in await bank.waiting(mark)] == [
         "The bank debited a payout that was not exported.",
         "The amount differs from that of the payout with this ID.",
         "The transfer has the ID of a payout, but is neither its debit nor its return.",

@@ -91,8 +91,10 @@ async def test_only_what_is_on_its_way_arrives(bank: Bank) -> None:
 async def test_two_transfers_bring_one_payout(bank: Bank) -> None:
     payout = await pay_out(bank, 44_444)
     transfers = [await unmatched(bank, Line(44_444)) for _ in range(3)]
-    done = await asyncio.gather(*(bank.decide(actions.receive, one, payout) for one in transfers), return_exceptions=True)
-    assert sorted(isinstance(one, OperatorRefusedError) for one in done) == [False, True, True]
+    done = await asyncio.gather(
+        *(bank.decide(actions.receive, transfer, payout) for transfer in transfers), return_exceptions=True
+    )
+    assert sorted(isinstance(outcome, OperatorRefusedError) for outcome in done) == [False, True, True]
 
 
 async def test_on_the_page_and_by_command(bank: Bank, service: Service) -> None:

@@ -114,7 +114,7 @@ async def test_the_file_has_the_bic_and_the_address(alice: Actor, olga: Actor, b
         assert ("the bank may reject the transfer" in page) is is_warned
     batch = await bank.export(whole, account=FROM)
     assert said(batch, "p:CdtrAgt/p:FinInstnId/p:BICFI") == ["NWBKGB2L"]
-    assert [said(batch, f"p:Cdtr/p:PstlAdr/p:{one}") for one in ELEMENTS] == [[text] for text in ADDRESS.values()]
+    assert [said(batch, f"p:Cdtr/p:PstlAdr/p:{element}") for element in ELEMENTS] == [[text] for text in ADDRESS.values()]
     assert await bank.export_again(batch.id) == batch
     environment = {"TOLLHOUSE_BANK_ADDRESS": str(OURS), "TOLLHOUSE_BANK_IBAN": ACCOUNT.iban, "TOLLHOUSE_BANK_HOLDER": "T"}
     exported = await operator(service, "payouts", "export", bare, **environment)
@@ -146,7 +146,7 @@ async def test_a_refund_has_the_bank_and_address_of_the_payer(alice: Actor, bank
     refund = (await alice.post(f"/transactions/{payment_id}/refunds", {"amount": "4.00"}, key="r", mode="live")).ok(201).body
     batch = await bank.export(await prepared(bank, refund["id"]), account=FROM)
     assert said(batch, "p:CdtrAgt/p:FinInstnId/p:BICFI") == ["UBSWCHZH80A"]
-    assert [said(batch, f"p:Cdtr/p:PstlAdr/p:{one}") for one in ELEMENTS] == [
+    assert [said(batch, f"p:Cdtr/p:PstlAdr/p:{element}") for element in ELEMENTS] == [
         ["Bahnhofstrasse"],
         ["1"],
         ["8001"],

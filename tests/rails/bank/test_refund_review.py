@@ -61,7 +61,7 @@ async def suspend(actor: Actor, bank: Bank, *, ended: bool = False) -> None:
 
 async def export(bank: Bank, by: OperatorContext, *payout_ids: str) -> Batch:
     """This operator takes these payouts to the bank, or all that may leave."""
-    wanted = [UUID(one) for one in payout_ids] or None
+    wanted = [UUID(payout_id) for payout_id in payout_ids] or None
     return await bank.services.transact(lambda work: payouts.export(work, ACCOUNT, wanted, by), by.at)
 
 
@@ -109,7 +109,7 @@ async def test_another_account_waits_for_an_operator(alice: Actor, bank: Bank) -
     assert refund_id not in await bank.payouts()
     assert (await refund(alice, refund_id))["provider_reference"] is None
     waiting = (await operator(alice.service, "refunds", "list", "--json")).json["refunds"]
-    [listed] = [one for one in waiting if one["refund_id"] == refund_id]
+    [listed] = [transfer for transfer in waiting if transfer["refund_id"] == refund_id]
     assert (listed["receiver"], listed["payer_account"], listed["approvals_needed"]) == (OTHER_IBAN, CUSTOMER_IBAN, 1)
     assert (await operator(alice.service, "refunds", "approve", refund_id, "--reason", "Asked by phone")).status == 0
     assert (await refund(alice, refund_id))["review"] == "approved"
@@ -169,8 +169,8 @@ async def test_money_that_waits_is_reviewed_too(alice: Actor, bank: Bank) -> Non
     """A duplicate is a payment of its own, which the merchant never had."""
     _, _, reference = await offer(alice)
     await bank.shows(paid(reference, 1_000), paid(reference, 1_000, account=OTHER_IBAN))
-    [waiting] = [one for one in (await alice.get("/transactions", mode="live")).ok().body["transactions"]
-                 if one["status"] == "refund_required"]  # fmt: skip
+    [waiting] = [transaction for transaction in (await alice.get("/transactions", mode="live")).ok().body["transactions"]
+                 if transaction["status"] == "refund_required"]  # fmt: skip
     assert (await request(alice, waiting["id"])).ok(201).body["receiver"] == OTHER_IBAN
     assert (await request(alice, waiting["id"], receiver=CUSTOMER_IBAN)).ok(201).body["review"] == "required"
 
@@ -241,7 +241,7 @@ async def test_two_approvals_of_one_person_at_once(alice: Actor, bank: Bank, mon
     monkeypatch.setitem(CATALOGUE.withdrawal_methods, "sepa:EUR", method)
     refund_id = await elsewhere(alice, await earned(alice, bank))
     tried = await asyncio.gather(*(approve(bank, refund_id) for _ in range(4)), return_exceptions=True)
-    assert sum(one is None for one in tried) == 1
+    assert sum(answer is None for answer in tried) == 1
     assert (await refund(alice, refund_id))["review"] == "required"
 
 
@@ -256,7 +256,7 @@ async def test_nobody_approves_what_is_their_own(alice: Actor, bank: Bank) -> No
     with pytest.raises(OperatorRefusedError, match="is a user of merchant"):
         await export(bank, own, payout_id)
     other = await earned_beside(bank, alice.service)
-    leaving = [one.end_to_end_id for one in (await export(bank, own)).transfers]
+    leaving = [transfer.end_to_end_id for transfer in (await export(bank, own)).transfers]
     assert UUID(other).hex in leaving
     assert UUID(payout_id).hex not in leaving
     await export(bank, context(), payout_id)

@@ -184,7 +184,7 @@ async def test_an_announced_transfer_is_credited_once_by_its_statement(olga: Act
         await bank.shows(*lines)
     assert await announced(bank, notification(*lines)) == (2, 0)
     assert await announced(bank, notification(*lines)) == (0, 2)
-    waiting = [one.amount for one in await bank.waiting(mark)]
+    waiting = [transfer.amount for transfer in await bank.waiting(mark)]
     assert waiting == ([] if order == "before" else ["7.00", "0.20"])
     shown = (await olga.send("GET", "/operator/transfers?limit=100")).ok().text.partition('id="announced"')[2]
     assert (mark in shown) is (order == "before")

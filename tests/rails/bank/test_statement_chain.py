@@ -74,15 +74,15 @@ async def balances(bank: Bank) -> dict[str, int]:
 
 def together(*found: Day) -> bytes:
     """These statements in one file."""
-    first, *others = [one.raw.decode() for one in found]
+    first, *others = [file.raw.decode() for file in found]
     bodies = [f"<Stmt>{raw.partition('<Stmt>')[2].partition('</Stmt>')[0]}</Stmt>" for raw in others]
     return first.replace("</BkToCstmrStmt>", "".join(bodies) + "</BkToCstmrStmt>").encode()
 
 
 async def test_the_ledger_has_the_balance_of_the_bank(bank: Bank) -> None:
-    for one in days(700, -200, 40):
-        await bank.brings(one.raw)
-        assert (await balances(bank))[BOOKS] == one.closing
+    for day in days(700, -200, 40):
+        await bank.brings(day.raw)
+        assert (await balances(bank))[BOOKS] == day.closing
     assert await balances(bank) == {BOOKS: 5_540, "equity:bank_opening": 5_000, "unmatched:bank": 540}
     credit, debit, _ = await bank.waiting("entry")
     await bank.dismiss(debit.id)
@@ -210,7 +210,7 @@ async def test_two_different_statements_at_once(bank: Bank) -> None:
     done: Sequence[Imported | BaseException] = await asyncio.gather(
         *(bank.brings(raw) for raw in files), return_exceptions=True
     )
-    assert sorted(type(one).__name__ for one in done) == ["Imported", "OperatorRefusedError"]
+    assert sorted(type(outcome).__name__ for outcome in done) == ["Imported", "OperatorRefusedError"]
     assert (await balances(bank))[BOOKS] in {100, 200}
 
 
@@ -250,8 +250,8 @@ async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(ban
             nth
         ]
         ended = await import_all(account, *files)
-        refused = [one for one in ended if isinstance(one, BaseException)]
-        counts = [one.imported.new_entries for one in ended if not isinstance(one, BaseException)]
+        refused = [outcome for outcome in ended if isinstance(outcome, BaseException)]
+        counts = [outcome.imported.new_entries for outcome in ended if not isinstance(outcome, BaseException)]
         if other in files:
             assert [type(one) for one in refused] == [OperatorRefusedError]
             assert "contradicts" in str(refused[0]) or "missing" in str(refused[0])
@@ -282,7 +282,7 @@ async def test_an_import_that_was_begun_is_continued_before_one_with_an_older_id
         assert await imports.upload(late, account, context(), bank.services) == older_id
     assert not await imports.advance(account, bank.services, only=older_id)
     ended = [await imports.finish(one, account, bank.services) for one in (older_id, begun)]
-    assert [(one.status, one.imported.new_entries) for one in ended] == [("imported", 2), ("imported", 2)]
+    assert [(outcome.status, outcome.imported.new_entries) for outcome in ended] == [("imported", 2), ("imported", 2)]
 
 
 async def test_only_one_import_takes_a_step_at_a_time(bank: Bank) -> None:

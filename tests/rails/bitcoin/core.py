@@ -92,7 +92,7 @@ class Core:
     def evict(self, txid: str) -> None:
         """Drop a transaction and those that spend its outputs from the mempool."""
         self.mempool.remove(txid)
-        for other in [one for one in self.mempool if any(out.startswith(txid) for out in self._spent(one))]:
+        for other in [tx for tx in self.mempool if any(out.startswith(txid) for out in self._spent(tx))]:
             if other in self.mempool:
                 self.evict(other)
 
@@ -109,7 +109,7 @@ class Core:
                 )
                 self.txs[reward.id.hex()] = reward
                 chosen.insert(0, reward.id.hex())
-            self.mempool = [one for one in self.mempool if one not in chosen]
+            self.mempool = [tx for tx in self.mempool if tx not in chosen]
             for one in chosen:
                 for other in [late for late in self.mempool if self._spent(late) & self._spent(one)]:
                     self.evict(other)
@@ -126,8 +126,8 @@ class Core:
         self.forgotten.extend(dropped)
         for txid in [txid for block in dropped for txid in block.txids]:
             del self.heights[txid]
-            for one in self._spent(txid):
-                del self.takers[one]
+            for outpoint in self._spent(txid):
+                del self.takers[outpoint]
         returned = [txid for block in dropped for txid in block.txids if not self.txs[txid].is_coinbase]
         waiting, self.mempool = self.mempool, []
         for _ in range(depth + 1 if blocks is None else blocks):
@@ -247,7 +247,7 @@ class Core:
 
     def _listunspent(self, minconf: int) -> list[Entry]:
         self._ensure_wallet()
-        taken = {one for txid in self.txs if self.place(txid)[0] >= 0 for one in self._spent(txid)}
+        taken = {outpoint for txid in self.txs if self.place(txid)[0] >= 0 for outpoint in self._spent(txid)}
         return [
             {"txid": txid, "vout": vout, "address": address, "amount": _btc(amount_minor), "confirmations": confirmations}
             for txid, outputs in self._received().items()
@@ -269,22 +269,22 @@ class Core:
         if any(one in self.takers for one in _inputs(tx)):
             raise RefusedCallError(-25, "bad-txns-inputs-missingorspent")
         rivals = [self.txs[one] for one in self.mempool if one != txid and self._spent(one) & _inputs(tx)]
-        if any(self._fee(one) >= self._fee(tx) for one in rivals):
+        if any(self._fee(rival) >= self._fee(tx) for rival in rivals):
             raise RefusedCallError(-26, "insufficient fee, rejecting replacement")
         self.sent.append(txid)
         return self.take(tx)
 
     def _fee(self, tx: Tx) -> int:
-        spent = (self.txs.get(one.prev_out.tx_id.hex()) for one in tx.vin)
+        spent = (self.txs.get(spent.prev_out.tx_id.hex()) for spent in tx.vin)
         paid = sum(found.vout[one.prev_out.vout].value for one, found in zip(tx.vin, spent, strict=True) if found)
-        return paid - sum(one.value for one in tx.vout)
+        return paid - sum(output.value for output in tx.vout)
 
     def place(self, txid: str) -> tuple[int, Block | None, int | None]:
         """The confirmations, the block and its height of a transaction; negative if another one took its inputs."""
         height = self.heights.get(txid)
         if height is not None:
             return len(self.blocks) - height, self.blocks[height], height
-        taken = [self.heights[self.takers[one]] for one in self._spent(txid) if one in self.takers]
+        taken = [self.heights[self.takers[outpoint]] for outpoint in self._spent(txid) if outpoint in self.takers]
         return (min(taken) - len(self.blocks) if taken else 0), None, None
 
     def _height(self, block_hash: str) -> int:
@@ -304,7 +304,7 @@ class Core:
             found.update(_addresses(self.account, chain, last))
         for txid in fresh:
             outputs = [(vout, out.script_pub_key.address, out.value) for vout, out in enumerate(self.txs[txid].vout)]
-            self.own[txid] = [one for one in outputs if one[1] in found]
+            self.own[txid] = [output for output in outputs if output[1] in found]
         return self.own
 
     def _spent(self, txid: str) -> set[str]:
@@ -357,7 +357,7 @@ def normal(descriptor: str) -> str:
 
 
 def _inputs(tx: Tx) -> set[str]:
-    return {f"{one.prev_out.tx_id.hex()}:{one.prev_out.vout}" for one in tx.vin if not tx.is_coinbase}
+    return {f"{spent.prev_out.tx_id.hex()}:{spent.prev_out.vout}" for spent in tx.vin if not tx.is_coinbase}
 
 
 def _btc(amount_minor: int) -> msgspec.Raw:

@@ -89,7 +89,7 @@ class BitcoinPayer(BitcoinReceiver):
     async def export(self, *payout_ids: UUID, rate: int | None = None) -> UUID:
         """Export these payouts, or all, and let the worker make the draft. Returns the batch's ID."""
         found = await bitcoin_payouts.list_exportable(self.services, self.network, self.olga)
-        ids = list(payout_ids) or [one.id for one in found]
+        ids = list(payout_ids) or [payout.id for payout in found]
         action = await self.services.transact(
             lambda work: bitcoin_payouts.export(work, self.network, ids, rate, self.olga), clock.now(), OPERATOR
         )
@@ -137,7 +137,7 @@ class BitcoinPayer(BitcoinReceiver):
     async def statuses(self, ids: Iterable[UUID]) -> list[str]:
         """What became of these payouts."""
         found = [await payouts_store.get(self.services.db, one) for one in ids]
-        return [one.status for one in found if one is not None]
+        return [payout.status for payout in found if payout is not None]
 
     async def booked(self, account: str) -> int:
         """The debits less the credits of an account."""

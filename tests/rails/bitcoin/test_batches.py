@@ -254,7 +254,7 @@ async def test_a_payout_is_refused_before_its_export(payer: BitcoinPayer) -> Non
     with pytest.raises(OperatorRefusedError, match="No payouts are pending"):
         await payer.export()
     listed = await bitcoin_payouts.list_batches(payer.services)
-    assert [one.status for one in listed if one.id == batch_id] == ["canceled"]
+    assert [batch.status for batch in listed if batch.id == batch_id] == ["canceled"]
 
 
 async def test_rails_without_a_fingerprint_pay_nothing_out(payer: BitcoinPayer) -> None:

@@ -124,7 +124,7 @@ class TestBitcoin(RailContract):
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """Let it happen on the network, and say which payment changed when the worker looked."""
-        return [await self._found(services, one) for one in seen]
+        return [await self._found(services, observation) for observation in seen]
 
     async def _found(self, services: Services, seen: Observation) -> Transaction | None:
         txid = self._transfer(seen)

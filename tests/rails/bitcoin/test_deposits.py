@@ -50,22 +50,22 @@ class Follower:
         asked = {txid: self.core.place(txid)[0] for txid in unlisted(self.known.values(), listed.transactions)}
         mempool = {txid for txid in unconfirmed(listed.transactions, asked) if txid in self.core.mempool}
         found = changes(self.known, listed.transactions, asked, mempool, self.needed)
-        self.known |= {one.output.outpoint: one.output for one in found}
+        self.known |= {change.output.outpoint: change.output for change in found}
         self.cursor = listed.lastblock
-        reports = [one.report for one in found if one.report is not None]
+        reports = [change.report for change in found if change.report is not None]
         self.reports += reports
-        return [(one.outcome, one.amount_minor, one.confirmations) for one in reports]
+        return [(report.outcome, report.amount_minor, report.confirmations) for report in reports]
 
     def credited(self) -> dict[str, int]:
         """The amounts that were credited and not taken back, by outpoint. Each is credited and reversed in turn."""
         balance = Counter[str]()
-        for one in self.reports:
-            name = one.external_ref.partition("/")[0]
-            if one.outcome in {"confirmed", "reinstated"}:
-                balance[name] += one.amount_minor
-            elif one.outcome == "reversed":
-                balance[name] -= one.amount_minor
-            assert balance[name] in {0, one.amount_minor}
+        for report in self.reports:
+            name = report.external_ref.partition("/")[0]
+            if report.outcome in {"confirmed", "reinstated"}:
+                balance[name] += report.amount_minor
+            elif report.outcome == "reversed":
+                balance[name] -= report.amount_minor
+            assert balance[name] in {0, report.amount_minor}
         return {name: amount_minor for name, amount_minor in balance.items() if amount_minor}
 
 
@@ -81,7 +81,7 @@ def test_a_deposit_is_seen_and_credited_with_its_confirmations() -> None:
     assert follower.look() == [("confirmed", 100, 2), ("confirmed", 200, 2), ("confirmed", 300, 2)]
     follower.core.mine(3)
     assert follower.look() == []
-    assert len({one.external_ref for one in follower.reports}) == len(follower.reports)
+    assert len({report.external_ref for report in follower.reports}) == len(follower.reports)
     small = Follower(Confirmations(required=3, small_required=1, small_up_to_minor=150))
     small.core.pay((DEPOSIT, 150), (OTHER, 151))
     small.core.mine()
@@ -134,7 +134,7 @@ def test_a_transaction_that_left_the_mempool_can_come_again() -> None:
     assert follower.look() == []
     follower.core.mine(2)
     assert follower.look() == [("confirmed", 100, 2)]
-    assert len({one.external_ref for one in follower.reports}) == len(follower.reports)
+    assert len({report.external_ref for report in follower.reports}) == len(follower.reports)
 
 
 def test_after_a_reorganisation_a_credited_deposit_waits_returns_or_is_reversed() -> None:
@@ -159,7 +159,9 @@ def test_after_a_reorganisation_a_credited_deposit_waits_returns_or_is_reversed(
     follower.core.pay((THEIRS, 99), replaces=txid)
     follower.core.mine()
     assert follower.look() == [("reversed", 100, 2)]
-    assert len({(one.outcome, one.external_ref, one.reversal_ref) for one in follower.reports}) == len(follower.reports)
+    assert len({(report.outcome, report.external_ref, report.reversal_ref) for report in follower.reports}) == len(
+        follower.reports
+    )
 
 
 def test_mined_coins_count_when_they_can_be_spent() -> None:
@@ -210,5 +212,7 @@ def test_on_a_random_chain_each_final_deposit_is_credited_once() -> None:
         if txid in core.heights and core.place(txid)[0] >= follower.needed.required
     }
     assert follower.credited() == expected
-    assert len({(one.outcome, one.external_ref, one.reversal_ref) for one in follower.reports}) == len(follower.reports)
-    assert {one.outcome for one in follower.reports} == {"seen", "vanished", "confirmed", "reversed", "reinstated"}
+    assert len({(report.outcome, report.external_ref, report.reversal_ref) for report in follower.reports}) == len(
+        follower.reports
+    )
+    assert {report.outcome for report in follower.reports} == {"seen", "vanished", "confirmed", "reversed", "reinstated"}

@@ -50,14 +50,17 @@ async def test_what_concerns_the_wallet_is_listed_with_its_place(core: Core, nod
     assert await node.in_mempool([first, second, "00" * 32]) == {first, second}
     core.mine(2, first)
     listed = await node.since(None, 6)
-    places = {one.txid: (one.confirmations, satoshis(one.amount), one.vout, one.address) for one in listed.transactions}
+    places = {
+        transaction.txid: (transaction.confirmations, satoshis(transaction.amount), transaction.vout, transaction.address)
+        for transaction in listed.transactions
+    }
     assert places == {first: (2, 123_456, 0, DEPOSIT), second: (0, 1, 0, DEPOSIT)}
     core.reorganize(2)
     again = await node.since(listed.lastblock, 6)
-    assert {one.txid: one.confirmations for one in again.transactions} == {first: 0, second: 0}
+    assert {transaction.txid: transaction.confirmations for transaction in again.transactions} == {first: 0, second: 0}
     third = core.pay((DEPOSIT, 2), replaces=second)
     core.mine(1, third)
-    assert {one.txid: one.confirmations for one in (await node.since(None, 6)).transactions} == {
+    assert {transaction.txid: transaction.confirmations for transaction in (await node.since(None, 6)).transactions} == {
         first: 0,
         third: 1,
     }

@@ -33,7 +33,7 @@ async def test_a_batch_is_paid_from_withdrawal_to_final_block(payer: BitcoinPaye
     batch = await payer.batch(batch_id)
     assert (batch.status, batch.reason, await payer.statuses([first.id])) == ("drafted", None, ["batched"])
     [draft] = await payer.drafts(batch_id)
-    outputs = [(one.script_pub_key.address, one.value) for one in Psbt.b64decode(draft.psbt).tx.vout]
+    outputs = [(output.script_pub_key.address, output.value) for output in Psbt.b64decode(draft.psbt).tx.vout]
     assert outputs[:2] == [(THEIRS, first.receive_minor), (OTHER, second.receive_minor)]
     assert outputs[2] == (keys.address(ACCOUNT, keys.CHANGE, 0), draft.change_minor)
     await payer.import_signed(batch_id)
@@ -48,9 +48,9 @@ async def test_a_batch_is_paid_from_withdrawal_to_final_block(payer: BitcoinPaye
     await payer.advance()
     batch = await payer.batch(batch_id)
     assert (batch.status, batch.txid) == ("confirmed", draft.txid)
-    for one in (first, second):
-        await payer.submit(one.id)
-        completed = await payer.withdrawal(one.id)
+    for payment in (first, second):
+        await payer.submit(payment.id)
+        completed = await payer.withdrawal(payment.id)
         assert (completed.status, completed.tx_hash) == ("completed", draft.txid)
         assert completed.network_paid_minor == draft.fee_minor // 2
     left = 500_000 - first.receive_minor - second.receive_minor - draft.fee_minor
@@ -58,7 +58,7 @@ async def test_a_batch_is_paid_from_withdrawal_to_final_block(payer: BitcoinPaye
     actions = [row["action"] for row in await payer.services.db.fetch(ACTIONS, batch_id)]
     assert actions == ["bitcoin_batch_exported", "bitcoin_batch_imported"]
     third = await payer.withdraw("0.0028")
-    spent = [one.prev_out for one in Psbt.b64decode((await payer.drafts(await payer.export()))[0].psbt).tx.vin]
+    spent = [spent.prev_out for spent in Psbt.b64decode((await payer.drafts(await payer.export()))[0].psbt).tx.vin]
     assert (bytes.fromhex(draft.txid), 2) in [(one.tx_id, one.vout) for one in spent]
     assert await payer.statuses([third.id]) == ["batched"]
 
@@ -93,14 +93,14 @@ async def test_two_operators_and_two_workers_at_once_make_one_transaction(payer:
     """Exports of the same payouts, drafts of batches that want the same coins, and imports of the same file."""
     first, second = await payer.withdraw("0.0005"), await payer.withdraw("0.0006")
     raced = await asyncio.gather(*(payer.export(first.id) for _ in range(3)), return_exceptions=True)
-    [batch_id] = [one for one in raced if isinstance(one, UUID)]
-    assert {type(one) for one in raced} == {UUID, OperatorRefusedError}
+    [batch_id] = [outcome for outcome in raced if isinstance(outcome, UUID)]
+    assert {type(outcome) for outcome in raced} == {UUID, OperatorRefusedError}
     other = await payer.export(second.id)
     await asyncio.gather(*(payer.advance() for _ in range(3)))
     for _ in range(2):
         await payer.advance()
     coins = [
-        {(one.prev_out.tx_id, one.prev_out.vout) for one in Psbt.b64decode(draft.psbt).tx.vin}
+        {(spent.prev_out.tx_id, spent.prev_out.vout) for spent in Psbt.b64decode(draft.psbt).tx.vin}
         for one in (batch_id, other)
         for draft in await payer.drafts(one)
     ]
@@ -108,7 +108,11 @@ async def test_two_operators_and_two_workers_at_once_make_one_transaction(payer:
     assert not coins[0] & coins[1]
     returned = await payer.signed(batch_id)
     raced = await asyncio.gather(*(payer.import_signed(batch_id, returned) for _ in range(3)), return_exceptions=True)
-    assert sorted(type(one).__name__ for one in raced) == ["NoneType", "OperatorRefusedError", "OperatorRefusedError"]
+    assert sorted(type(outcome).__name__ for outcome in raced) == [
+        "NoneType",
+        "OperatorRefusedError",
+        "OperatorRefusedError",
+    ]
     await asyncio.gather(*(payer.advance() for _ in range(3)))
     assert set(payer.core.sent) == {(await payer.drafts(batch_id))[0].txid}
 
@@ -122,7 +126,7 @@ async def test_canceling_while_importing_either_cancels_or_signs(payer: BitcoinP
         outcomes = await asyncio.gather(
             payer.import_signed(batch_id, returned), payer.cancel(batch_id), return_exceptions=True
         )
-        assert sorted(type(one).__name__ for one in outcomes) == ["NoneType", "OperatorRefusedError"]
+        assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType", "OperatorRefusedError"]
         batch, [draft] = await payer.batch(batch_id), await payer.drafts(batch_id)
         assert (batch.status, draft.raw is None) in {("signed", False), ("canceled", True)}
 
@@ -196,7 +200,7 @@ async def test_operators_export_and_import_on_the_command_line(payer: BitcoinPay
     assert "cannot be read" in (await operator("import", batch_id, str(tmp_path / "none.psbt"))).talk
     assert (await operator("import", batch_id, str(tmp_path / "signed.psbt"))).status == 0
     await payer.advance()
-    [listed] = [one for one in (await operator("batches", "--json")).json["batches"] if one["id"] == batch_id]
+    [listed] = [batch for batch in (await operator("batches", "--json")).json["batches"] if batch["id"] == batch_id]
     assert (listed["status"], listed["amount"], listed["payouts"]) == ("broadcast", "0.00039700", 1)
     refused = await operator("cancel", batch_id, "--reason", "A mistake.")
     assert (refused.status, "may have been sent" in refused.talk) == (1, True)

@@ -29,7 +29,7 @@ def test_a_draft_spends_the_first_coins_that_suffice_and_returns_the_change() ->
     psbt = Psbt.b64decode(found.psbt)
     assert found.coins == (COINS[0], COINS[2])
     outputs = psbt.tx.vout
-    assert [one.value for one in outputs] == [150_000, 1_000, found.change_minor]
+    assert [output.value for output in outputs] == [150_000, 1_000, found.change_minor]
     assert outputs[2].script_pub_key.address == keys.address(ACCOUNT, keys.CHANGE, 7)
     assert found.fee_minor == 190_000 - 151_000 - found.change_minor
     assert psbt.tx.id.hex() == found.txid
@@ -74,7 +74,7 @@ def test_a_replacement_spends_the_same_coins_and_takes_the_fee_from_the_change()
     first = draft(ACCOUNT, COINS, PAYMENTS, RATE, 0)
     second = redraft(ACCOUNT, first.coins, PAYMENTS, 3 * RATE, 0)
     before, after = Psbt.b64decode(first.psbt).tx, Psbt.b64decode(second.psbt).tx
-    assert [one.prev_out for one in before.vin] == [one.prev_out for one in after.vin]
+    assert [spent.prev_out for spent in before.vin] == [spent.prev_out for spent in after.vin]
     assert before.vout[:2] == after.vout[:2]
     assert second.fee_minor - first.fee_minor == first.change_minor - second.change_minor > 0
     with pytest.raises(PsbtRefusedError, match="change does not cover"):

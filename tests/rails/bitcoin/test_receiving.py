@@ -191,10 +191,12 @@ async def test_dust_in_the_mempool_keeps_no_link_payable(receiver: BitcoinReceiv
     (made, to), (other, other_to) = await receiver.bought(), await receiver.bought()
     first = receiver.core.pay((to, 294), (other_to, 294))
     await receiver.look()
-    assert [(await receiver.shown(one))[0] for one in (made, other)] == ["processing", "processing"]
-    for one in (made, other):
+    assert [(await receiver.shown(payment))[0] for payment in (made, other)] == ["processing", "processing"]
+    for payment in (made, other):
         await receiver.services.db.execute(
-            "UPDATE payment_links SET expires_at = $2 WHERE id = $1", one.payment_link_id, clock.now() + timedelta(hours=3)
+            "UPDATE payment_links SET expires_at = $2 WHERE id = $1",
+            payment.payment_link_id,
+            clock.now() + timedelta(hours=3),
         )
     week = timedelta(days=7)
     receiver.core.pay((to, PRICE))
@@ -202,8 +204,8 @@ async def test_dust_in_the_mempool_keeps_no_link_payable(receiver: BitcoinReceiv
     await receiver.look(week)
     receiver.core.mine(2)
     await receiver.look(week)
-    for one in (made, other):
-        found = await receiver.payment(one.id)
+    for payment in (made, other):
+        found = await receiver.payment(payment.id)
         assert (found.status, found.refund_required_reason, found.received_minor) == ("refund_required", "late", PRICE)
     assert await purse(receiver.actor, "BTC", mode="live") == (0, 0, 0)
 

@@ -181,7 +181,9 @@ class CardProvider:
         return await self._once(request, open_page)
 
     async def _find_page(self, request: web.Request) -> web.StreamResponse:
-        found = [one for one in self.sessions.values() if one["payment_intent"] == request.query["payment_intent"]]
+        found = [
+            session for session in self.sessions.values() if session["payment_intent"] == request.query["payment_intent"]
+        ]
         return self._answer(200, json.dumps({"object": "list", "data": found, "has_more": False}).encode())
 
     async def _read_page(self, request: web.Request) -> web.StreamResponse:
@@ -245,4 +247,4 @@ def signed(raw: bytes, *secrets: bytes, at: int | None = None) -> str:
     """The `Stripe-Signature` of a body."""
     at = int(time.time()) if at is None else at
     made = [hmac_new(secret, b"%d." % at + raw, sha256).hexdigest() for secret in secrets or (WEBHOOK_SECRET,)]
-    return ",".join([f"t={at}", *(f"v1={one}" for one in made)])
+    return ",".join([f"t={at}", *(f"v1={signature}" for signature in made)])

@@ -67,15 +67,15 @@ class ProviderBalance:
     def total(self) -> Counter[str]:
         """What is owed to the operator, by currency."""
         sums = Counter[str]()
-        for one in self.transactions:
-            sums[one["currency"]] += one["amount"] - one["fee"]
+        for transaction in self.transactions:
+            sums[transaction["currency"]] += transaction["amount"] - transaction["fee"]
         return sums
 
     async def _read(self, _: web.Request) -> web.StreamResponse:
         available = Counter[str]()
-        for one in self.transactions:
-            if one["status"] == "available":
-                available[one["currency"]] += one["amount"] - one["fee"]
+        for transaction in self.transactions:
+            if transaction["status"] == "available":
+                available[transaction["currency"]] += transaction["amount"] - transaction["fee"]
         amounts = {
             "available": [{"currency": code, "amount": available[code]} for code in self.total],
             "pending": [{"currency": code, "amount": amount - available[code]} for code, amount in self.total.items()],
@@ -87,10 +87,12 @@ class ProviderBalance:
         since, until = int(query["created[gte]"]), int(query.get("created[lte]", 2**40))
         assert query["expand[]"] == "data.source"
         found = [
-            one for one in reversed(self.transactions) if since <= one["created"] <= until and one["id"] not in self.late
+            transaction
+            for transaction in reversed(self.transactions)
+            if since <= transaction["created"] <= until and transaction["id"] not in self.late
         ]
         if (after := query.get("starting_after")) is not None:
-            found = found[[one["id"] for one in found].index(after) + 1 :]
+            found = found[[transaction["id"] for transaction in found].index(after) + 1 :]
         page = found[: min(int(query["limit"]), self.per_page)]
         self.while_read()
         return self._answer(200, json.dumps({"object": "list", "data": page, "has_more": len(page) < len(found)}).encode())

@@ -49,7 +49,7 @@ class ProviderDisputes:
         since = int(request.query["created[gte]"])
         found = [one for one in reversed(self.opened.values()) if one["created"] >= since]
         if (after := request.query.get("starting_after")) is not None:
-            found = found[[one["id"] for one in found].index(after) + 1 :]
+            found = found[[dispute["id"] for dispute in found].index(after) + 1 :]
         page = found[: min(int(request.query["limit"]), self.answers_per_page)]
         return self._answer(200, json.dumps({"data": page, "has_more": len(page) < len(found)}).encode())
 

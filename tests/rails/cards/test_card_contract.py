@@ -43,7 +43,9 @@ class TestStripeCards(RailContract):
 
     async def report(self, services: Services, *seen: Observation) -> list[Transaction | None]:
         """What is confirmed is read from the provider; the rest is told in its words."""
-        return [(await super(TestStripeCards, self).report(services, await self._said(one)))[0] for one in seen]
+        return [
+            (await super(TestStripeCards, self).report(services, await self._said(observation)))[0] for observation in seen
+        ]
 
     async def _said(self, seen: Observation) -> Observation:
         """What the provider says of it."""

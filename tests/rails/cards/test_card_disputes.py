@@ -37,7 +37,7 @@ async def test_events_of_disputes_lead_to_one_state_in_any_order_and_number(shop
         opened = shop.provider.disputes.open(intent["id"], 1_000)
         earlier = observe_dispute(_read(opened), page_id)
         assert earlier is not None
-        bodies = [shop.provider.event(one, opened["id"]) for one in order]
+        bodies = [shop.provider.event(event, opened["id"]) for event in order]
         bodies.insert(number % len(bodies), shop.provider.event("payment_intent.succeeded", intent["id"]))
         for at, raw in enumerate((*bodies, *reversed(bodies))):
             if at == number % 4 + 1:
@@ -104,7 +104,7 @@ async def test_a_poll_reads_every_page_and_applies_what_it_can(shop: Shop, monke
     shop.provider.is_down = True
     with capture_logs() as logged:
         await payments.poll_all_disputes(shop.services)
-    assert [one["event"] for one in logged if one["log_level"] == "warning"][-1:] == ["disputes_not_read"]
+    assert [line["event"] for line in logged if line["log_level"] == "warning"][-1:] == ["disputes_not_read"]
 
 
 async def test_evidence_is_submitted_once_and_the_outcome_shown(shop: Shop) -> None:
@@ -162,7 +162,7 @@ async def test_evidence_that_the_provider_refuses_is_logged_and_not_repeated(sho
     with capture_logs() as logged:
         await respond(shop, shown, "submit")
         await deliver_responses(shop.services)
-    assert [one["event"] for one in logged if one["log_level"] == "error"] == ["dispute_response_rejected"]
+    assert [line["event"] for line in logged if line["log_level"] == "error"] == ["dispute_response_rejected"]
     assert shop.provider.posts.count(f"/v1/disputes/{opened['id']}") == 1
 
 

@@ -67,7 +67,7 @@ async def test_repeated_and_reordered_events_lead_to_one_state(shop: Shop) -> No
         await shop.report("payment_intent.payment_failed", declined["id"])
         assert (await shop.payment(payment_id))["status"] == "pending"  # the customer tries another card
         intent = await shop.provider.pay(page_id)
-        bodies = [shop.provider.event(one, intent["id"]) for one in order]
+        bodies = [shop.provider.event(event, intent["id"]) for event in order]
         bodies.append(shop.provider.event("checkout.session.completed", page_id))
         for at, raw in enumerate((*bodies, *reversed(bodies))):
             (await shop.send(raw)).ok()
@@ -251,7 +251,7 @@ async def test_pages_of_other_software_are_left_alone(shop: Shop) -> None:
     with capture_logs() as logged:
         await shop.report("checkout.session.completed", other_id)
         await shop.report("payment_intent.succeeded", intent["id"])
-    assert [one for one in logged if one["log_level"] in {"warning", "error"}] == []
+    assert [line for line in logged if line["log_level"] in {"warning", "error"}] == []
     done = "SELECT tries, next_try_at FROM provider_events WHERE object_id IN ($1, $2)"
     assert [tuple(row) for row in await shop.alice.sql(done, other_id, intent["id"])] == [(1, None)] * 2
 

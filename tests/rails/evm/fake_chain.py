@@ -136,7 +136,7 @@ class FakeChain:
         """Replace the last blocks by empty ones, one more unless it is said. What is kept of theirs waits again."""
         dropped = self.canon[-depth:]
         del self.canon[-depth:]
-        returned = [one.tx for name in dropped for one in self.blocks[name].txs if keep(one.tx)]
+        returned = [tx.tx for name in dropped for tx in self.blocks[name].txs if keep(tx.tx)]
         self.mempool = [*returned, *(tx for tx in self.mempool if tx not in returned)]
         self.mine(depth + 1 if blocks is None else blocks, lambda _: False)
 
@@ -165,7 +165,7 @@ class FakeChain:
         for name in self.mined_in.get(tx_hash, ()):
             block = self.blocks[name]
             if self.at(head, block.number) == block:
-                return block, next(one for one in block.txs if one.tx.hash == tx_hash)
+                return block, next(tx for tx in block.txs if tx.tx.hash == tx_hash)
         return None
 
     def send(self, raw: str) -> str:
@@ -225,8 +225,8 @@ class FakeChain:
     def _append(self, block: Block) -> None:
         self.blocks[block.hash] = block
         self.canon.append(block.hash)
-        for one in block.txs:
-            self.mined_in.setdefault(one.tx.hash, []).append(block.hash)
+        for tx in block.txs:
+            self.mined_in.setdefault(tx.tx.hash, []).append(block.hash)
         self.by_number.setdefault(block.number, []).append(block)
         for forgotten in self.by_number.pop(block.number - STATES_KEPT, []):
             forgotten.balances.clear()

@@ -77,7 +77,7 @@ class FakeNode:
         if dice() < trouble.stale or self.is_behind(asked):
             self._count("stale")
             self._head, self._finalized = self._stale
-        answers: Any = self._answer(asked) if "id" in asked else [self._answer(one) for one in asked]
+        answers: Any = self._answer(asked) if "id" in asked else [self._answer(call) for call in asked]
         if dice() < trouble.lost:
             self._count("lost")
             raise NodeUnreachableError("no response: ServerDisconnectedError")
@@ -126,7 +126,7 @@ class FakeNode:
         if block is None:
             raise RefusedCallError("unknown block")
         contracts = {contract.lower() for contract in wanted["address"]}
-        return [log for one in block.txs for log in _logs(block, one) if log["address"] in contracts]
+        return [log for tx in block.txs for log in _logs(block, tx) if log["address"] in contracts]
 
     def _eth_getTransactionReceipt(self, tx_hash: str) -> Any:  # noqa: N802
         found = self.chain.find(self._head, tx_hash)
@@ -211,7 +211,7 @@ def _shown(block: Block | None, *, full: bool) -> Any:
     }
     if full:
         shown["transactions"] = [
-            {"hash": one.tx.hash, "value": hex(one.tx.value), "from": one.tx.sender, "to": one.tx.to} for one in block.txs
+            {"hash": tx.tx.hash, "value": hex(tx.tx.value), "from": tx.tx.sender, "to": tx.tx.to} for tx in block.txs
         ]
     return shown
 

@@ -102,7 +102,7 @@ class Payer:
 
     async def hashes(self, order: PayoutOrder) -> list[str]:
         """The hashes of what was signed for it."""
-        return [one.tx_hash for one in await store.list_transactions(self.db, order.id)]
+        return [transaction.tx_hash for transaction in await store.list_transactions(self.db, order.id)]
 
     async def check(self, order: PayoutOrder, later: timedelta = timedelta()) -> str:
         """Let the job look after it, and say its status."""

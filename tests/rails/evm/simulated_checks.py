@@ -140,4 +140,4 @@ async def _check_payouts(simulation: Simulation, counts: Counter[str]) -> None:
 
 def _mined(simulation: Simulation) -> list[tuple[Block, MinedTx]]:
     chain = simulation.chain
-    return [(chain.blocks[name], one) for name in chain.canon for one in chain.blocks[name].txs]
+    return [(chain.blocks[name], tx) for name in chain.canon for tx in chain.blocks[name].txs]

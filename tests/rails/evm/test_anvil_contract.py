@@ -107,7 +107,11 @@ class TestEvmNetworkOnAnvil(in_memory.TestEvmNetwork):
         """The rail and its node."""
         self.provider = self.network = network
         self.method_id = f"{network.name}:EUR"
-        elsewhere = [one for one in self.impossible_receivers if one != in_memory.EUROS]
+        elsewhere = [
+            impossible_receiver
+            for impossible_receiver in self.impossible_receivers
+            if impossible_receiver != in_memory.EUROS
+        ]
         self.impossible_receivers = (*elsewhere, tokens["EUR"].address)
         self.chain, self.tokens, self.receiver = chain, tokens, chain.accounts[0]
         self.sent: dict[str, tuple[str, str, int]] = {}

@@ -204,14 +204,14 @@ async def test_a_wallet_that_was_exchanged_is_noticed(receiver: Receiver) -> Non
 async def test_two_workers_credit_once(receiver: Receiver) -> None:
     """Also when the lease of the first one ends in the middle."""
     paid = [await receiver.offer() for _ in range(4)]
-    for one in paid:
-        await receiver.chain.sent(address(one), 3 * ETHER // 2)
+    for payment in paid:
+        await receiver.chain.sent(address(payment), 3 * ETHER // 2)
     await receiver.chain.finalize()
     await asyncio.gather(*(following.watch_once(receiver.services, receiver.network, look, clock.now()) for _ in range(3)))
     other = clock.now() + 2 * LEASE
     await asyncio.gather(receiver.look(), following.watch_once(receiver.services, receiver.network, look, other))
     await receiver.settle()
-    assert [await receiver.status(one) for one in paid] == [("succeeded", PAID_MINOR)] * 4
+    assert [await receiver.status(payment) for payment in paid] == [("succeeded", PAID_MINOR)] * 4
     assert not (await store.lease(receiver.services.db, receiver.name, "live", paid[0].id, clock.now(), LEASE))[0]
 
 

@@ -33,8 +33,8 @@ async def test_three_hundred_small_refunds_leave_fees_for_others(payer: Payer, c
     assert 5 <= accepted < 20  # the first transfer to an account needs the most gas
     assert outcomes == ["accepted"] * accepted + ["unknown"] * (REFUNDS - accepted)
     stored = [await payer.stored(order) for order in orders]
-    assert cost + sum(one.terms.cost for one in stored if one.terms is not None) <= 10 * cost
-    assert {one.reason for one in stored if one.status == "waiting"} == {
+    assert cost + sum(payout.terms.cost for payout in stored if payout.terms is not None) <= 10 * cost
+    assert {payout.reason for payout in stored if payout.status == "waiting"} == {
         "refunds of its merchant have used their share of the day's fees"
     }
     mine, payer.merchant_id = payer.merchant_id, carol.merchant_id

@@ -38,4 +38,4 @@ async def test_no_private_key_is_in_the_database_or_the_log(
     assert await tables_with(service, secrets) == []
     logged = capsys.readouterr().out.lower()
     assert tx_hash in logged
-    assert [one for one in secrets if one in logged] == []
+    assert [secret for secret in secrets if secret in logged] == []

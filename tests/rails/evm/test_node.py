@@ -74,7 +74,7 @@ def mismatched(asked: Any) -> list[Any]:
 
 def results(asked: Any) -> list[dict[str, Any]]:
     """The right answers to a batch: each returns its parameter."""
-    return [{"id": one["id"], "result": one["params"][0]} for one in asked]
+    return [{"id": call["id"], "result": call["params"][0]} for call in asked]
 
 
 async def test_answers_of_another_shape_are_refused(server: tuple[str, list[Respond]]) -> None:

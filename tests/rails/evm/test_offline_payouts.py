@@ -106,7 +106,7 @@ async def test_what_is_exported_is_paid_when_it_comes_back_signed(offline: Offli
     assert (waits.status, waits.reason) == ("waiting", "it waits to be exported and signed")
     assert (await payer.network.payout_state(orders[0], clock.now())).outcome == "absent"
     shown = await evm_offline.preview(offline.payouts, offline.context)
-    assert [one.id for one in shown.leaving] == [order.id for order in orders]
+    assert [payout.id for payout in shown.leaving] == [order.id for order in orders]
     first, second = await asyncio.gather(offline.export(), offline.export())  # two operators at once
     assert first == second == await offline.export()
     assert [request.nonce for request in first] == [0, 1, 2]
@@ -156,8 +156,8 @@ async def test_the_rail_agrees_with_the_ledger_all_the_time(rail: Rail) -> None:
     shown = await evm_offline.preview(payouts, context)
     _, requests = await evm_offline.export(rail.services, payouts.network, shown, context)
     assert (await rail.balance()).in_flight == {}
-    answers = [rail.payer.signer.answer(one) for one in requests]
-    signed = [one for one in answers if isinstance(one, SignedTransfer)]
+    answers = [rail.payer.signer.answer(request) for request in requests]
+    signed = [answer for answer in answers if isinstance(answer, SignedTransfer)]
     await evm_offline.import_signed(rail.services, payouts.network, signed, context)
     await jobs.advance_payouts(rail.services)
     await rail.payer.settle()
@@ -220,8 +220,8 @@ async def test_an_export_that_pays_too_little_is_replaced(offline: Offline) -> N
     await payer.chain.rpc("anvil_setNextBlockBaseFeePerGas", hex(cheap[0].terms.fee_per_gas + 10**9))
     await payer.chain.mine()
     dear = await offline.export()
-    assert [one.order for one in dear] == [one.order for one in cheap]
-    assert [one.nonce for one in dear] == [one.nonce for one in cheap]
+    assert [transfer.order for transfer in dear] == [transfer.order for transfer in cheap]
+    assert [transfer.nonce for transfer in dear] == [transfer.nonce for transfer in cheap]
     assert all(new.terms.fee_per_gas * 100 >= old.terms.fee_per_gas * 112 for new, old in zip(dear, cheap, strict=True))
     assert await offline.export() == dear
     old, new = offline.sign(cheap), offline.sign(dear)
@@ -270,7 +270,7 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
     assert (await evm_offline.preview(offline.payouts, users)).leaving == ()
     shown = await evm_offline.preview(offline.payouts, offline.context)
     assert "too little" in shown.drafted.left_out[poor.id]
-    assert [one.id for one in shown.leaving] == [order.id]
+    assert [payout.id for payout in shown.leaving] == [order.id]
     await db.execute(SUSPEND, alice.merchant_id)  # after it was shown
     with pytest.raises(OperatorRefusedError, match="No payouts wait"):
         await evm_offline.export(offline.services, offline.network, shown, offline.context)
@@ -311,7 +311,7 @@ async def test_commands_write_and_read_the_files(offline: Offline, service: Serv
     assert f"{order.id} 1.23000000 ETH {payer.receiver} Total: 1.23000000 ETH" in done.talk
     assert unsigned.stat().st_mode & 0o777 == 0o600
     requests = msgspec.json.decode(unsigned.read_bytes(), type=UnsignedBatch).transfers
-    assert [one.order.order_id for one in requests] == [order.id]
+    assert [request.order.order_id for request in requests] == [order.id]
     signed.write_bytes(msgspec.json.encode(SignedBatch(tuple(offline.sign([*requests])))))
     done = await run("import", signed)
     assert (done.status, "1 payouts are new" in done.talk) == (0, True)

@@ -175,7 +175,9 @@ async def test_payouts_are_in_flight_between_their_block_and_the_ledger(rail: Ra
     assert (await rail.balance()).in_flight.keys() == {"rounding"}
     assert (await rail.balance("USDC")).in_flight == {"payouts": -10_000_000}  # the order of no withdrawal
     assert [
-        one for one in await broken_invariants(rail.receiver.actor.service.dsn, since) if "I23 a transfer" not in one
+        broken_invariant
+        for broken_invariant in await broken_invariants(rail.receiver.actor.service.dsn, since)
+        if "I23 a transfer" not in broken_invariant
     ] == []
 
 
@@ -191,8 +193,8 @@ async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
     async def measured() -> dict[str, RailBalance]:
         await measuring.measure(collector.services, network, clock.now())
         found = [one.balance for one in await store.list_latest(collector.services.db) if one.balance.rail == network.name]
-        assert {one.currency: one.difference_units for one in found} == {"ETH": 0, "USDC": 0}
-        return {one.currency: one for one in found}
+        assert {balance.currency: balance.difference_units for balance in found} == {"ETH": 0, "USDC": 0}
+        return {balance.currency: balance for balance in found}
 
     assert (await measured())["ETH"].places == {"wallet": 10 * ETHER, "deposit_addresses": 3 * ETHER // 2}
     for _ in range(2):  # the ether and gas for the dollars; the dollars
@@ -203,7 +205,7 @@ async def test_sweeps_move_money_within_the_rail(collector: Collector) -> None:
         await collector.check()
         await measured()
     swept = await measured()
-    assert [one["status"] for one in await collector.sweeps()] == ["completed"] * 3
+    assert [sweep["status"] for sweep in await collector.sweeps()] == ["completed"] * 3
     assert swept["USDC"].places == {"wallet": 20_000_000}
     assert 0 < swept["ETH"].places["deposit_addresses"] < ETHER // 100  # gas that was not used
     assert swept["ETH"].in_flight.keys() <= {"rounding"}
@@ -249,7 +251,7 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     await rail.receiver.settle()
     await rail.balance()
     history = await store.list_history(rail.services.db, rail.name, "live", "ETH", 10)
-    assert [one.differs for one in history] == [False, True, True, True, True, False]
+    assert [measurement.differs for measurement in history] == [False, True, True, True, True, False]
     assert await find_differences(rail) == []
     claims = [await store.claim(rail.services.db, rail.name, "live", clock.now(), measuring.INTERVAL) for _ in range(2)]
     assert claims == [False, False]  # measured just now
@@ -280,7 +282,7 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
     await rail.put(1_000_000_000, "USDC")
     await rail.balance()
     listed = (await operator(service, "rail-balances", "list", "--json")).json["rail_balances"]
-    [ether] = [one for one in listed if (one["rail"], one["currency"]) == (rail.name, "ETH")]
+    [ether] = [balance for balance in listed if (balance["rail"], balance["currency"]) == (rail.name, "ETH")]
     assert (ether["outside"], ether["ledger"], ether["difference"], ether["differs"]) == ("10", "10", "0", False)
     assert ether["places"] == {"wallet": "10"}
 
@@ -288,14 +290,16 @@ async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: P
 async def find_differences(rail: Rail) -> list[str]:
     """The lines of the invariant about measured balances of this rail."""
     lines = await broken_invariants(rail.receiver.actor.service.dsn, last_id())
-    return [one for one in lines if f"has outside what the ledger has: {rail.name} " in one]
+    return [line for line in lines if f"has outside what the ledger has: {rail.name} " in line]
 
 
 async def scrape(rail: Rail, name: str) -> list[tuple[tuple[str, str], tuple[str, str], float]]:
     """The samples of a metric of this rail."""
-    [family] = [one for one in await read_metrics(rail.services.db) if one.name == name]
-    samples = [(("rail", one.labels["rail"]), ("currency", one.labels["currency"]), one.value) for one in family.samples]
-    return [one for one in samples if one[0][1] == rail.name]
+    [family] = [metric for metric in await read_metrics(rail.services.db) if metric.name == name]
+    samples = [
+        (("rail", sample.labels["rail"]), ("currency", sample.labels["currency"]), sample.value) for sample in family.samples
+    ]
+    return [sample for sample in samples if sample[0][1] == rail.name]
 
 
 async def book(services: Services, name: str, currency: Currency, amount_minor: int) -> None:

@@ -143,9 +143,9 @@ async def test_what_is_in_another_block_of_the_new_chain_stays_credited(rail: Re
     rail.chain.mine(30)
     await rail.look()
     await rail.settle()
-    for one in paid:
-        assert [status for status, _ in await rail.rows(one)] == ["confirmed"]
-        assert (await rail.payment(one.id)).status == "succeeded"
+    for payment in paid:
+        assert [status for status, _ in await rail.rows(payment)] == ["confirmed"]
+        assert (await rail.payment(payment.id)).status == "succeeded"
     assert await rail.reversals() == []
     assert await rail.booked() == {"ETH": 2 * PAID_MINOR, "USDC": DOLLARS}
 

@@ -73,7 +73,7 @@ async def shop(server: embedded.Server, chain: Anvil, core: Core, tmp_path: Path
 async def are_available(shop: Actor) -> bool:
     """Whether the worker has measured the rails."""
     listed = (await shop.get("/payment-methods", mode="live")).ok().body["payment_methods"]
-    return all(one["available"] for one in listed if one["method_id"] in {"ethereum:ETH", "bitcoin:BTC"})
+    return all(method["available"] for method in listed if method["method_id"] in {"ethereum:ETH", "bitcoin:BTC"})
 
 
 @pytest.mark.covers("P-162")
@@ -116,6 +116,8 @@ async def pay_in_bitcoin(shop: Actor, core: Core) -> None:
             await asyncio.sleep(0.1)
         core.mine()
     [paid] = [
-        one for one in (await shop.get("/transactions", mode="live")).ok().body["transactions"] if one["currency"] == "BTC"
+        transaction
+        for transaction in (await shop.get("/transactions", mode="live")).ok().body["transactions"]
+        if transaction["currency"] == "BTC"
     ]
     assert (paid["status"], paid["amount_received"]) == ("succeeded", "0.00150000")

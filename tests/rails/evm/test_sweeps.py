@@ -63,17 +63,21 @@ class Collector(Receiver):
 
     async def shown(self) -> list[tuple[str, str, str]]:
         """The same: kind, currency and status."""
-        return [(one["kind"], one["currency"], one["status"]) for one in await self.sweeps()]
+        return [(sweep["kind"], sweep["currency"], sweep["status"]) for sweep in await self.sweeps()]
 
     async def hashes(self, currency: str) -> list[str]:
         """The hashes of what was signed to collect a currency."""
-        ids = [one["id"] for one in await self.sweeps() if (one["kind"], one["currency"]) == ("sweep", currency)]
-        return [one.tx_hash for id_ in ids for one in await payouts_store.list_transactions(self.services.db, id_)]
+        ids = [sweep["id"] for sweep in await self.sweeps() if (sweep["kind"], sweep["currency"]) == ("sweep", currency)]
+        return [
+            transaction.tx_hash
+            for id_ in ids
+            for transaction in await payouts_store.list_transactions(self.services.db, id_)
+        ]
 
     async def check(self) -> None:
         """The worker looks after what has not ended."""
-        for one in await self.sweeps():
-            payout = await payouts_store.get(self.services.db, one["id"])
+        for sweep in await self.sweeps():
+            payout = await payouts_store.get(self.services.db, sweep["id"])
             assert payout is not None
             await jobs.check(self.services, self.payouts, payout, clock.now())
 
@@ -151,11 +155,11 @@ async def test_ether_of_closed_payments_is_collected(collector: Collector) -> No
     assert await collector.rows(paid) == [("confirmed", PAID_MINOR), ("confirmed", 100_000_000)]
     await collector.collect()
     await collector.finish()
-    assert sorted(one["nonce"] for one in await collector.sweeps()) == [0, 0, 1]
-    assert {one["status"] for one in await collector.sweeps()} == {"completed"}
+    assert sorted(sweep["nonce"] for sweep in await collector.sweeps()) == [0, 0, 1]
+    assert {sweep["status"] for sweep in await collector.sweeps()} == {"completed"}
     assert await collector.chain.balance_wei(address(half)) == ETHER // 2  # its payment is open
     listed = await network_payouts.list_sweeps(collector.services)
-    assert [one.address for one in listed if one.rail == collector.name][-1] == address(paid)
+    assert [sweep.address for sweep in listed if sweep.rail == collector.name][-1] == address(paid)
 
 
 async def test_tokens_get_gas_first_and_the_gas_is_no_deposit(collector: Collector) -> None:
@@ -220,7 +224,7 @@ async def test_killed_at_any_line_one_sweep_is_sent(collector: Collector, monkey
     await collector.collect()
     assert await collector.shown() == [("sweep", "ETH", "completed")] * len(paid)
     assert len(collector.signer.journal.entries) == len(paid)
-    assert [await collector.rows(one) for one in paid] == [[("confirmed", PAID_MINOR)]] * len(paid)
+    assert [await collector.rows(payment) for payment in paid] == [[("confirmed", PAID_MINOR)]] * len(paid)
 
 
 async def test_two_workers_collect_once_and_a_reorganized_sweep_comes_again(collector: Collector) -> None:

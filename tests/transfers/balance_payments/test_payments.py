@@ -239,7 +239,7 @@ async def test_listed(till: Till) -> None:
 
     async def found(query: str = "") -> list[str]:
         listed = (await till.app.api(till.token, "GET", f"/balance-payments{query}")).ok().body
-        return [one["id"] for one in listed["balance_payments"]]
+        return [payment["id"] for payment in listed["balance_payments"]]
 
     assert await found() == [third["id"], second["id"], first["id"]]
     assert await found("?status=reserved") == [second["id"]]

@@ -206,7 +206,10 @@ async def test_the_owners_list(till: Till, carol: Actor) -> None:
     path = f"/oauth/clients/{till.app.client_id}/balance-payments"
 
     async def found(query: str = "") -> list[str]:
-        return [one["id"] for one in (await till.app.owner.dashboard("GET", path + query)).ok().body["balance_payments"]]
+        return [
+            balance_payment["id"]
+            for balance_payment in (await till.app.owner.dashboard("GET", path + query)).ok().body["balance_payments"]
+        ]
 
     assert await found() == [second["id"], first["id"]]
     assert await found("?status=reserved&mode=test") == [first["id"]]

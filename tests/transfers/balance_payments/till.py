@@ -69,7 +69,7 @@ async def open_till(
 async def reported(actor: Actor) -> list[dict[str, Any]]:
     """The sources of the balance.updated events of a merchant, oldest first."""
     listed = (await actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
-    return [one["payload"]["data"]["source"] for one in reversed(listed) if one["type"] == "balance.updated"]
+    return [row["payload"]["data"]["source"] for row in reversed(listed) if row["type"] == "balance.updated"]
 
 
 async def let_expire(payer: Actor, payment: dict[str, Any]) -> None:

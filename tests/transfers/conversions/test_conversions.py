@@ -79,9 +79,9 @@ async def test_a_quote_and_its_conversion(shop: Actor, monkeypatch: pytest.Monke
         ("conversion_out", -995, "EUR"),
     ]
     [report] = [
-        one
-        for one in (await shop.get("/reports/financial-summary")).ok().body["financial_summaries"]
-        if one["currency"] == "EUR"
+        financial_summary
+        for financial_summary in (await shop.get("/reports/financial-summary")).ok().body["financial_summaries"]
+        if financial_summary["currency"] == "EUR"
     ]
     assert (report["conversions_out_minor"], report["conversion_fees_minor"], report["closing_minor"]) == (-995, -5, 9_000)
 
@@ -236,7 +236,7 @@ async def test_prices_of_live_mode(shop: Actor, services: Services) -> None:
     await services.db.transact(lambda tx: prices.post(tx, {"GBP": "0.85"}, "olga", clock.now()))
     assert [prices.is_price(text) for text in ("0.85", "0", "0.0", "-1", "1e3", "1.", " 1")] == [True] + [False] * 6
     listed = (await operator(service, "prices", "list", "--json")).json["prices"]
-    assert {one["currency"]: one["per_euro"].rstrip("0") for one in listed} == {"USD": "1.1", "GBP": "0.85"}
+    assert {price["currency"]: price["per_euro"].rstrip("0") for price in listed} == {"USD": "1.1", "GBP": "0.85"}
     live = (await shop.get("/conversion-pairs", mode="live")).ok().body["conversion_pairs"]
     rates = {(one["from_currency"], one["to_currency"]): one["indicative_rate"] for one in live if one["available"]}
     assert set(rates) == {(one, other) for one in ("EUR", "USD", "GBP") for other in ("EUR", "USD", "GBP") if one != other}

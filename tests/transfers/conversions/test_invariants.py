@@ -9,7 +9,10 @@ from tollhouse.platform.database import invariants
 from tollhouse.transfers.conversions import store as conversions_store
 from tollhouse.webhooks.events import invariants_store as events_store
 
-INVARIANTS = (*conversions_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
+INVARIANTS = (
+    *conversions_store.INVARIANTS,
+    *(invariant for invariant in events_store.INVARIANTS if invariant.number == "I14"),
+)
 NEVER_REPORTED = [
     (
         "I14 every balance change",

@@ -77,5 +77,5 @@ def test_parts_never_yield_more_than_the_price(
     assert 0 <= whole.fee_minor < whole.from_amount_minor
     given_minor = [max(1, amount_minor * part // sum(parts)) for part in parts]
     made = [exchange_at_fixed_rate(price, currency, amount_minor, one) for one in given_minor]
-    yielded = sum(one.to_amount_minor for one in made if one is not None)
+    yielded = sum(exchange.to_amount_minor for exchange in made if exchange is not None)
     assert yielded * amount_minor <= sum(given_minor) * price_minor

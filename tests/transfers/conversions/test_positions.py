@@ -103,7 +103,7 @@ async def test_conversions_at_once_do_not_pass_a_limit_together(rich: Actor, ser
     await limit(services, "USD", 2_000)
     before = await position(services, "USD")
     made = await asyncio.gather(*(convert(rich, TEN_EUROS, mode="live") for _ in range(6)))
-    assert sorted(one.status for one in made) == [201, 201, 422, 422, 422, 422]
+    assert sorted(response.status for response in made) == [201, 201, 422, 422, 422, 422]
     assert abs(await position(services, "USD") - before) == 2_000
 
 
@@ -133,7 +133,7 @@ async def test_a_limit_is_set_by_command(rich: Actor, services: Services) -> Non
     done = await operator(rich.service, *limit, "1000.50", "--reason", "Hedged by command", "--json")
     assert (done.status, done.json["action"], done.json["amount_minor"]) == (0, "position_limit_changed", 100_050)
     listed = (await operator(rich.service, "positions", "list", "--json")).json["positions"]
-    assert [one["limit_minor"] for one in listed if one["currency"] == "USD"] == [100_050]
+    assert [row["limit_minor"] for row in listed if row["currency"] == "USD"] == [100_050]
     assert (await operator(rich.service, *limit, "none", "--reason", "No more")).status == 0
     assert (await prices_store.list_positions(services.db))["USD"].limit_minor is None
     history = await rich.sql(

@@ -61,7 +61,7 @@ async def test_many_workers_follow_once(shop: Actor, services: Services) -> None
     for _ in range(3):
         await sell(shop)
         await asyncio.gather(*(rules.apply_rules(services) for _ in range(4)))
-    assert [one["from_amount"] for one in await conversions(shop)] == ["5.00"] * 3
+    assert [conversion["from_amount"] for conversion in await conversions(shop)] == ["5.00"] * 3
     assert await available(shop, "EUR") == 1_500
 
 
@@ -80,7 +80,7 @@ async def test_small_amounts_wait_until_they_are_enough(
     await sell(shop, amount="70.00")
     for _ in range(4):
         await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop)] == ["30.00"] * 3
+    assert [conversion["from_amount"] for conversion in await conversions(shop)] == ["30.00"] * 3
     assert await available(shop, "EUR") == 1_000
 
 
@@ -96,7 +96,7 @@ async def test_without_room_for_what_it_brings_it_waits(shop: Actor, services: S
     (await convert(shop, {"from_currency": "USD", "to_currency": "EUR", "amount": "20.00"})).ok(201)
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
     await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop, rule_id=made["id"])] == ["10.00"]
+    assert [conversion["from_amount"] for conversion in await conversions(shop, rule_id=made["id"])] == ["10.00"]
 
 
 async def test_without_a_price_it_waits(shop: Actor, services: Services, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -110,7 +110,7 @@ async def test_without_a_price_it_waits(shop: Actor, services: Services, monkeyp
     assert await conversions(shop) == []
     await shop.sql("UPDATE conversion_rules SET retry_at = now() - interval '1 s' WHERE id = $1::uuid", made["id"])
     await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop)] == ["10.00"]
+    assert [conversion["from_amount"] for conversion in await conversions(shop)] == ["10.00"]
 
 
 async def test_what_was_spent_is_not_converted(shop: Actor, services: Services) -> None:
@@ -118,7 +118,7 @@ async def test_what_was_spent_is_not_converted(shop: Actor, services: Services) 
     await sell(shop)
     (await convert(shop, {"from_currency": "EUR", "to_currency": "GBP", "amount": "7.00"})).ok(201)
     await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop, currency="USD")] == ["3.00"]
+    assert [conversion["from_amount"] for conversion in await conversions(shop, currency="USD")] == ["3.00"]
 
 
 async def test_a_threshold(shop: Actor, services: Services) -> None:
@@ -129,7 +129,9 @@ async def test_a_threshold(shop: Actor, services: Services) -> None:
     await fund(shop, "75.01")
     for _ in range(3):
         await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop)] == ["50.00"]  # its own conversion is no reason
+    assert [conversion["from_amount"] for conversion in await conversions(shop)] == [
+        "50.00"
+    ]  # its own conversion is no reason
     (await rule(shop, from_currency="USD", to_currency="GBP", trigger="on_threshold", threshold="1.00")).ok(201)
     await rules.apply_rules(services)
     (await convert(shop)).ok(201)
@@ -171,7 +173,7 @@ async def test_changing_and_ending(shop: Actor, services: Services) -> None:
     assert await conversions(shop) == []  # it counts from when it was switched on
     await sell(shop)
     await rules.apply_rules(services)
-    assert [one["from_amount"] for one in await conversions(shop)] == ["1.00"]
+    assert [conversion["from_amount"] for conversion in await conversions(shop)] == ["1.00"]
     assert (await shop.get("/conversion-rules")).ok().body == {
         "conversion_rules": [on],
         "has_more": False,

@@ -80,7 +80,7 @@ class Depot:
     async def reported(self) -> list[tuple[str, int]]:
         """Status and version of the fulfillments that the balance's events name as their source, oldest first."""
         listed = (await self.actor.get("/webhook-events?limit=100")).ok().body["webhook_events"]
-        sources = [one["payload"]["data"]["source"] for one in reversed(listed)]
+        sources = [row["payload"]["data"]["source"] for row in reversed(listed)]
         return [(source["status"], source["version"]) for source in sources if source["type"] == "fulfillment"]
 
     async def fund(self, mode: Mode) -> None:

@@ -188,7 +188,7 @@ async def test_the_requests_own_address_is_reported(depot: Depot) -> None:
     await depot.work()
     assert (await depot.read(ordered))["webhook_url"] == url
     events = (await depot.actor.get("/webhook-events")).ok().body["webhook_events"]
-    assert [(one["type"], one["destination_url"]) for one in events] == [("balance.updated", url)] * 2
+    assert [(event["type"], event["destination_url"]) for event in events] == [("balance.updated", url)] * 2
 
 
 async def test_who_may(depot: Depot) -> None:
@@ -208,7 +208,9 @@ async def test_listed(depot: Depot) -> None:
     second = (await depot.order()).ok(201).body
 
     async def found(query: str = "") -> list[str]:
-        return [one["id"] for one in (await depot.actor.get(f"/fulfillments{query}")).ok().body["fulfillments"]]
+        return [
+            fulfillment["id"] for fulfillment in (await depot.actor.get(f"/fulfillments{query}")).ok().body["fulfillments"]
+        ]
 
     assert await found() == [second["id"], first["id"]]
     assert await found("?status=completed&product_id=sandbox:gems&currency=EUR") == [first["id"]]

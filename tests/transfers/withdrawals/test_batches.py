@@ -45,14 +45,14 @@ async def test_all_are_created_once(shop: Actor, neighbour: Actor) -> None:
     [total] = batch["totals"]
     assert (total["currency"], total["amount_minor"], total["debit_minor"], total["receive"]) == ("EUR", 600, 600, "6.00")
     assert await purse(shop) == (9_400, 600, 0)
-    made = [(await shop.get(f"/withdrawals/{one}")).ok().body for one in batch["withdrawal_ids"]]
+    made = [(await shop.get(f"/withdrawals/{withdrawal_id}")).ok().body for withdrawal_id in batch["withdrawal_ids"]]
     assert [(one["amount"], one["receiver"], one["batch_id"]) for one in made] == [
         ("1.00", "Nina's account", batch["id"]),
         ("2.00", "Nina's account", batch["id"]),
         ("3.00", "Otto", batch["id"]),
     ]
     listed = (await shop.get(f"/withdrawals?batch_id={batch['id']}")).ok().body["withdrawals"]
-    assert {one["id"] for one in listed} == set(batch["withdrawal_ids"])
+    assert {withdrawal["id"] for withdrawal in listed} == set(batch["withdrawal_ids"])
     (await shop.post(f"/withdrawals/{made[0]['id']}/cancel", key=str(uuid4()))).ok()
     after = (await shop.get(f"{PATH}/{batch['id']}")).ok().body
     assert after["statuses"] == {"approved": 2, "canceled": 1}

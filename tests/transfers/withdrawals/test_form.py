@@ -70,7 +70,7 @@ async def test_earlier_recipients_can_be_chosen(shop: Actor, neighbour: Actor) -
     made = (await shop.get(at.removeprefix("/test"))).ok().body
     assert (made["receiver"], made["provider_fields"]) == ("Nina", {"account_holder_name": "Nina Bo"})
     again = await post(shop, NEW, 200, **hidden(page) | {"change": "yes"})
-    [latest] = [one for one in TILE.findall(again.text) if one != first]
+    [latest] = [match for match in TILE.findall(again.text) if match != first]
     assert f'value="{latest}" checked' in again.text
     for to in (second, "nonsense"):
         await post(neighbour, NEW, 404, to=to, amount="1.00")

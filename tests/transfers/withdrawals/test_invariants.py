@@ -9,7 +9,10 @@ from tollhouse.platform.database import invariants
 from tollhouse.transfers.withdrawals import invariants_store as withdrawals_store
 from tollhouse.webhooks.events import invariants_store as events_store
 
-INVARIANTS = (*withdrawals_store.INVARIANTS, *(one for one in events_store.INVARIANTS if one.number == "I14"))
+INVARIANTS = (
+    *withdrawals_store.INVARIANTS,
+    *(invariant for invariant in events_store.INVARIANTS if invariant.number == "I14"),
+)
 NEVER_REPORTED = [
     (
         "I14 every balance change",

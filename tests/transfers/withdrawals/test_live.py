@@ -65,8 +65,8 @@ async def test_even_the_smallest_waits_for_an_operator(rich: Actor, services: Se
 async def test_an_operator_at_the_command_line(rich: Actor, services: Services, bank: PaperBank) -> None:
     new, other = await asked(rich, BY_SEPA, mode="live"), await asked(rich, BY_SEPA, mode="live")
     waiting = (await operator(rich.service, "withdrawals", "list", "--json")).json["withdrawals"]
-    mine = [one for one in waiting if one["merchant_id"] == rich.merchant_id]
-    assert [(one["withdrawal_id"], one["amount"], one["receiver"]) for one in mine] == [
+    mine = [transfer for transfer in waiting if transfer["merchant_id"] == rich.merchant_id]
+    assert [(item["withdrawal_id"], item["amount"], item["receiver"]) for item in mine] == [
         (new["id"], "10.00", BY_SEPA["receiver"]),
         (other["id"], "10.00", BY_SEPA["receiver"]),
     ]

@@ -194,7 +194,7 @@ async def test_an_older_recipient_is_listed_when_it_is_chosen(shop: Actor, monke
     for chosen, shown in ((older, [older, newer]), (newer, [newer]), (dollars, [newer]), ({"id": str(uuid4())}, [newer])):
         form = await seen(shop, f"{new}?to={chosen['id']}")
         choices = re.findall(r'name="to" id="to-[0-9]+" value="([0-9a-f-]{36})"( checked)?', form)
-        assert choices == [(one["id"], " checked" if one is chosen else "") for one in shown], shown
+        assert choices == [(recipient["id"], " checked" if recipient is chosen else "") for recipient in shown], shown
 
 
 async def test_the_pages(shop: Actor) -> None:

@@ -66,7 +66,7 @@ async def work(actor: Actor, services: Services, schedule: dict[str, Any]) -> No
 async def runs(actor: Actor, schedule: dict[str, Any]) -> list[tuple[str, str | None]]:
     """The outcomes of its runs, newest first."""
     found = (await fresh(actor, schedule))["latest_runs"]
-    return [(one["outcome"], one["failure_code"]) for one in found]
+    return [(run["outcome"], run["failure_code"]) for run in found]
 
 
 async def fresh(actor: Actor, schedule: dict[str, Any]) -> dict[str, Any]:

@@ -35,16 +35,22 @@ def two_euros(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.covers("P-112", "P-38")
 async def test_the_methods_of_each_environment(shop: Actor) -> None:
     live = {
-        one["method_id"]: one for one in (await shop.get("/withdrawal-methods", mode="live")).ok().body["withdrawal_methods"]
+        withdrawal_method["method_id"]: withdrawal_method
+        for withdrawal_method in (await shop.get("/withdrawal-methods", mode="live")).ok().body["withdrawal_methods"]
     }
-    test = {one["method_id"]: one for one in (await shop.get("/withdrawal-methods")).ok().body["withdrawal_methods"]}
+    test = {
+        withdrawal_method["method_id"]: withdrawal_method
+        for withdrawal_method in (await shop.get("/withdrawal-methods")).ok().body["withdrawal_methods"]
+    }
     assert set(live) == {"sepa:EUR", "bitcoin:BTC", "ethereum:ETH", "ethereum:USDC"}  # USDT is taken in, and not sent out
     assert set(test) - set(live) == {
         f"sandbox:{code}" for code in ("EUR", "USD", "GBP", "JPY", "BTC", "ETH", "USDC", "USDT")
     }
-    assert all(set(one) >= SEED_FIELDS for one in [*live.values(), *test.values()])
-    assert all(one["manual_review"] == {"always_required": True, "threshold_minor": 0} for one in live.values())
-    assert {one["unavailable_reason"] for one in live.values()} == {"provider_not_configured"}
+    assert all(set(transaction) >= SEED_FIELDS for transaction in [*live.values(), *test.values()])
+    assert all(
+        transaction["manual_review"] == {"always_required": True, "threshold_minor": 0} for transaction in live.values()
+    )
+    assert {transaction["unavailable_reason"] for transaction in live.values()} == {"provider_not_configured"}
     sandbox = test["sandbox:EUR"]
     assert (sandbox["available"], sandbox["unavailable_reason"], sandbox["manual_review"]["always_required"]) == (
         True,
@@ -294,7 +300,7 @@ async def test_receivers_that_nobody_can_pay(alice: Actor, receiver: str, ends: 
 async def methods(actor: Actor, mode: str) -> dict[str, dict[str, Any]]:
     """Every method of an environment."""
     shown = (await actor.get("/withdrawal-methods", mode=mode)).ok().body["withdrawal_methods"]
-    return {one["method_id"]: one for one in shown}
+    return {method["method_id"]: method for method in shown}
 
 
 async def _of(actor: Actor) -> dict[str, Any]:

@@ -34,7 +34,7 @@ async def test_saved_addresses_are_said_to_be_deprecated(dora: Actor) -> None:
     assert 'id="saved-addresses"' in (await dora.anonymously("GET", "/docs/webhooks")).ok().text
     assert "Deprecation" not in (await dora.get("/webhook-events")).ok().headers
     paths = (await dora.anonymously("GET", "/openapi.json")).ok().body["paths"]
-    shown = [path for path, methods in paths.items() for one in methods.values() if one.get("deprecated")]
+    shown = [path for path, methods in paths.items() for method in methods.values() if method.get("deprecated")]
     assert shown == ["/api/v2/integration/webhook"] * 2
 
 

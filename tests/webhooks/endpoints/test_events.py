@@ -58,12 +58,22 @@ async def test_one_event(alice: Actor, receiver: Receiver, harness_of: Open) -> 
         "payload": receiver.received[0].body,
     }
     assert receiver.received[0].raw in answered.raw
-    assert [(one["attempt"], one["status"], one["error"], one["http_status"], one["trigger"]) for one in history] == [
+    assert [
+        (
+            measurement["attempt"],
+            measurement["status"],
+            measurement["error"],
+            measurement["http_status"],
+            measurement["trigger"],
+        )
+        for measurement in history
+    ] == [
         (1, "failed", "http_503", 503, "automatic"),
         (2, "succeeded", None, 200, "automatic"),
     ]
     assert all(
-        set(one) == {"attempt", "status", "error", "timestamp", "http_status", "duration_ms", "trigger"} for one in history
+        set(measurement) == {"attempt", "status", "error", "timestamp", "http_status", "duration_ms", "trigger"}
+        for measurement in history
     )
     assert history[0]["timestamp"] < history[1]["timestamp"]
     assert receiver.received[0].headers["X-Service-Mode"] == "live"
@@ -199,8 +209,8 @@ async def test_redelivery(alice: Actor, receiver: Receiver, harness_of: Open) ->
     await asyncio.gather(*(alice.post(path, key=f"key-{number}") for number in range(20)))
     await over(harness, event_id, 22)
     history = (await alice.get(f"/webhook-events/{event_id}")).ok().body["delivery_history"]
-    assert [one["attempt"] for one in history] == list(range(1, 23))
-    assert [one["trigger"] for one in history] == ["automatic"] + ["manual"] * 21
+    assert [measurement["attempt"] for measurement in history] == list(range(1, 23))
+    assert [measurement["trigger"] for measurement in history] == ["automatic"] + ["manual"] * 21
     assert len(receiver.received) == 22
     assert len({got.raw for got in receiver.received}) == 1
 

@@ -60,6 +60,6 @@ async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -
         payload = msgspec.json.decode(unpack(row["body"]))
         found = list(jsonschema_rs.validator_for(shape, validate_formats=True).iter_errors(payload))
         assert not found, (row["type"], found[0].message, list(found[0].instance_path))
-        reported = next(one for one in EVENT_SPECS if one.type == row["type"])
+        reported = next(event_spec for event_spec in EVENT_SPECS if event_spec.type == row["type"])
         assert set(payload["data"]) == {"object", *reported.beside}
     assert {row["type"] for row in rows} == {*EVENT_TYPES, TEST_EVENT}

@@ -41,7 +41,7 @@ async def test_a_hostile_receiver_is_given_up(kind: str) -> None:
         async with asyncio.timeout(20):
             while receiver.open or receiver.calls < CALLS:
                 await asyncio.sleep(0.01)
-    errors = {one.error for one in ended}
+    errors = {attempt.error for attempt in ended}
     if kind in HEAD_SAID:
         assert errors == {None}
     else:

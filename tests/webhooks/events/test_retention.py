@@ -109,6 +109,6 @@ async def test_the_status_shows_what_waits_and_for_how_long(test: Harness, recei
 
 async def test_the_command_shows_what_would_be_deleted(service: Service) -> None:
     shown = (await tollhouse(service, "retention", "--webhook-events-days", "0", "--audit-days", "400", "--json")).json
-    kept = {one["data"]: (one["kept_days"], one["before"] is None) for one in shown["rules"]}
+    kept = {rule["data"]: (rule["kept_days"], rule["before"] is None) for rule in shown["rules"]}
     assert kept == {"webhook_events": (0, True), "request_log": (7, False), "audit_log": (400, False)}
     assert (await tollhouse(service, "retention", "--audit-days", "30")).status == 2

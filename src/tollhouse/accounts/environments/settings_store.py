@@ -9,19 +9,28 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-COLUMNS = """default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment, late_payments,
-        late_monitoring_days, success_url, cancel_url, branding, confirmations, additional_currencies, settlement"""
-NEW_VALUES = ", ".join(f"excluded.{column.strip()}" for column in COLUMNS.split(","))
+COLUMNS = """version, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
+           late_payments, late_monitoring_days, success_url, cancel_url, branding, confirmations, updated_at,
+           additional_currencies, settlement"""
 SIGNS_WEBHOOKS = "SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active'"
-SETTINGS = f"SELECT version, updated_at, {COLUMNS} FROM merchant_settings WHERE merchant_id = $1 AND mode = $2"
+SETTINGS = f"SELECT {COLUMNS} FROM merchant_settings WHERE merchant_id = $1 AND mode = $2"
 # $3 to $17 are the values of the record; of these, $16 is the version that was read: 1 without a row. Both branches are
 # compare-and-set.
-SAVE = f"""
-    INSERT INTO merchant_settings AS s (merchant_id, mode, {COLUMNS}, version, updated_at)
+SAVE = """
+    INSERT INTO merchant_settings AS s (merchant_id, mode, default_currency, payment_methods, link_expiry_minutes,
+                                   underpayment_tolerance_bps, overpayment, late_payments, late_monitoring_days,
+                                   success_url, cancel_url, branding, confirmations, additional_currencies, settlement,
+                                   version, updated_at)
     SELECT $1, $2, $3, $4::jsonb, $5, $6, $7, $8, $9, $10, $11, $12::jsonb, $13::jsonb, $14, $15, 2, $17
     WHERE $16 = 1 OR EXISTS (SELECT FROM merchant_settings WHERE merchant_id = $1 AND mode = $2)
     ON CONFLICT (merchant_id, mode) DO UPDATE SET
-        version = s.version + 1, updated_at = excluded.updated_at, ({COLUMNS}) = ({NEW_VALUES})
+        version = s.version + 1, default_currency = excluded.default_currency,
+        payment_methods = excluded.payment_methods, link_expiry_minutes = excluded.link_expiry_minutes,
+        underpayment_tolerance_bps = excluded.underpayment_tolerance_bps, overpayment = excluded.overpayment,
+        late_payments = excluded.late_payments, late_monitoring_days = excluded.late_monitoring_days,
+        success_url = excluded.success_url, cancel_url = excluded.cancel_url, branding = excluded.branding,
+        confirmations = excluded.confirmations, updated_at = excluded.updated_at,
+        additional_currencies = excluded.additional_currencies, settlement = excluded.settlement
     WHERE s.version = $16
     RETURNING version
 """

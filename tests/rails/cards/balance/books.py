@@ -48,7 +48,7 @@ class Books:
         """What is measured now."""
         await measuring.measure(self.services, self.cards, clock.now())
         found = await store.list_latest(self.services.db)
-        return next(one for one in found if (one.balance.rail, one.balance.currency) == ("card", currency))
+        return next(status for status in found if (status.balance.rail, status.balance.currency) == ("card", currency))
 
     async def agreed(self, currency: str = "EUR") -> RailBalance:
         """The same, where everything is explained."""

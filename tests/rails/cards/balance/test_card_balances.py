@@ -95,16 +95,24 @@ async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     books.balance.add("topup", 5_000, {"id": "tu_2", "object": "topup"})
     first = await books.status()
     shown = await operator(books.shop.alice.service, "rail-balances", "unexplained", "--json")
-    [topup] = [one for one in shown.json["balance_transactions"] if one["source"] == "tu_2"]
+    [topup] = [
+        balance_transaction
+        for balance_transaction in shown.json["balance_transactions"]
+        if balance_transaction["source"] == "tu_2"
+    ]
     assert (topup["rail"], topup["category"], topup["net"], topup["currency"]) == ("card", "topup", "50.00", "EUR")
     assert (first.balance.difference_units, first.differs_since) == (5_000, first.balance.measured_at)
     since = last_id()
     await books.status()
     await books.status()
-    [lasting] = [one for one in await broken_invariants(books.shop.alice.service.dsn, since) if "I32" in one]
+    [lasting] = [
+        broken_invariant
+        for broken_invariant in await broken_invariants(books.shop.alice.service.dsn, since)
+        if "I32" in broken_invariant
+    ]
     assert "card EUR differs by 50 since" in lasting
-    [family] = [one for one in await read_metrics(books.services.db) if one.name == "tollhouse_rail_difference"]
-    assert [one.value for one in family.samples if one.labels == {"rail": "card", "currency": "EUR"}] == [50]
+    [family] = [metric for metric in await read_metrics(books.services.db) if metric.name == "tollhouse_rail_difference"]
+    assert [sample.value for sample in family.samples if sample.labels == {"rail": "card", "currency": "EUR"}] == [50]
     async with signed_in_operator(books.shop.alice.service) as olga:
         assert "Differs" in (await olga.send("GET", "/operator/books/rails")).ok().text
         assert "Pending at the provider" in (await olga.send("GET", "/operator/books/rails/card/EUR")).ok().text
