@@ -43,7 +43,7 @@ from tollhouse.rails.settings import RailSettings
 
 RAILS: Sequence[Rail] = (SANDBOX, BANK, EVM, BITCOIN, CARDS)
 """The folders of `rails/` that have a rail."""
-MEASUREMENTS = {one.measurement.of: one.measurement.begin for one in RAILS if one.measurement is not None}
+MEASUREMENTS = {rail.measurement.of: rail.measurement.begin for rail in RAILS if rail.measurement is not None}
 """How rails are measured, by their class."""
 SETTING = "TOLLHOUSE_RAILS_FILE"
 NAME = re.compile(r"[a-z0-9_]{1,32}")
