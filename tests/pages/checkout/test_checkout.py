@@ -283,7 +283,7 @@ async def test_success_and_failure_race_and_one_of_them_is_true(alice: Actor, se
     link = await open_link(alice)
     (await choose(link)).ok(303)
     outcomes = ["succeed", "fail"] * 10
-    assert {answer.status for answer in await asyncio.gather(*(simulate(link, outcome) for outcome in outcomes))} == {303}
+    assert {answer.status for answer in await asyncio.gather(*(simulate(link, one) for one in outcomes))} == {303}
     [transaction] = (await alice.get("/transactions")).ok().body["transactions"]
     paid = transaction["status"] == "succeeded"
     assert (await balance(alice))["available_minor"] == (420 if paid else 0)
@@ -362,13 +362,11 @@ async def test_fifty_customers_each_have_their_own_attempt_and_two_of_them_pay(a
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
     payments = {answer.ok(303).query["payment"] for answer in chosen}
     assert len(payments) == 50
-    responses = await asyncio.gather(*(simulate(link, payment=payment) for payment in payments))
+    responses = await asyncio.gather(*(simulate(link, payment=one) for one in payments))
     assert {answer.status for answer in responses} == {303}
     found = (await alice.get("/transactions?limit=100")).ok().body["transactions"]
-    assert sorted(transaction["status"] for transaction in found) == ["refund_required"] * 48 + ["succeeded"] * 2
-    assert {
-        transaction["refund_required_reason"] for transaction in found if transaction["status"] == "refund_required"
-    } == {"duplicate"}
+    assert sorted(one["status"] for one in found) == ["refund_required"] * 48 + ["succeeded"] * 2
+    assert {one["refund_required_reason"] for one in found if one["status"] == "refund_required"} == {"duplicate"}
     assert (await balance(alice))["available_minor"] == 840
     link = (await alice.get(f"/payment-links/{link['id']}")).ok().body
     assert (link["status"], link["payments_count"], link["amount_paid_minor"]) == ("completed", 2, 840)
@@ -395,8 +393,8 @@ async def test_paying_canceling_and_choosing_race(alice: Actor, service: Service
         status = (await alice.get(f"/payment-links/{link['id']}")).ok().body["status"]
         attempts = (await alice.get(f"/transactions?payment_link_id={link['id']}")).ok().body["transactions"]
         assert status in {"completed", "canceled"}
-        paid = [attempt for attempt in attempts if attempt["status"] == "succeeded"]
+        paid = [one for one in attempts if one["status"] == "succeeded"]
         assert len(paid) == (1 if status == "completed" else 0)
-        assert {attempt["status"] for attempt in attempts} <= {"succeeded", "failed", "expired", "refund_required"}
+        assert {one["status"] for one in attempts} <= {"succeeded", "failed", "expired", "refund_required"}
         assert (await balance(alice))["available_minor"] - before == (420 if status == "completed" else 0)
     assert await broken_invariants(service.dsn) == []
