@@ -21,10 +21,22 @@ IN_PROSE = re.compile(
     re.IGNORECASE,
 )
 """Words that nobody says on a page or in a manual of this field."""
-READ_WHOLE = ("accounts", "instance", "kernel", "ledger", "oauth", "pages", "payments", "platform", "rails", "transfers", "webhooks")
+READ_WHOLE = (
+    "accounts",
+    "instance",
+    "kernel",
+    "ledger",
+    "oauth",
+    "pages",
+    "payments",
+    "platform",
+    "rails",
+    "transfers",
+    "webhooks",
+)
 """Packages whose docstrings, comments and SQL are read too, and whose variables are nouns."""
-COLUMNS = frozenset({"deed"})
-"""Banned words that are names of columns."""
+KEPT = frozenset({"deed", "Refusal"})
+"""Banned words that integrators or databases know: a column, and the end of the names of errors in the API reference."""
 SENT_AWAY = re.compile(r"[rf]*\"\"\"(The same|As) ")
 """A docstring that refers to another one instead of saying what it is about."""
 NAMELESS_VARIABLE = re.compile(r"\bfor one in\b")
@@ -55,7 +67,7 @@ def unplain_texts(path: Path) -> Iterator[str]:
     """Banned words in docstrings, comments and SQL of this file, docstrings that send away, and variables without a noun."""
     for token in tokenize.generate_tokens(io.StringIO(text_of(path)).readline):
         if token.type in {tokenize.COMMENT, tokenize.STRING}:
-            yield from (f"{token.start[0]}: {word}" for word in banned_words(token.string) if word not in COLUMNS)
+            yield from (f"{token.start[0]}: {word}" for word in banned_words(token.string) if word not in KEPT)
             if SENT_AWAY.match(token.string):
                 yield f"{token.start[0]}: {token.string.splitlines()[0]}"
     for number, line in enumerate(text_of(path).splitlines(), 1):

@@ -66,7 +66,7 @@ def _item(entry: ReferenceEntry) -> Json:
 
 
 def _headers(shown: Json) -> Iterator[Json]:
-    if any(one["name"] == KEY for one in shown["parameters"]):
+    if any(parameter["name"] == KEY for parameter in shown["parameters"]):
         yield {"key": KEY, "value": "{{$guid}}"}
     for media_type in shown.get("requestBody", {}).get("content", {}):
         yield {"key": "Content-Type", "value": media_type}
@@ -77,22 +77,23 @@ def _url(entry: ReferenceEntry) -> Json:
     path = PLACE.sub(r":\1", entry.path)
     query = [
         {
-            "key": one["name"],
-            "value": str(one.get("example", one["schema"].get("enum", [""])[0])),
-            "description": one.get("description", ""),
-            "disabled": not one["required"],
+            "key": parameter["name"],
+            "value": str(parameter.get("example", parameter["schema"].get("enum", [""])[0])),
+            "description": parameter.get("description", ""),
+            "disabled": not parameter["required"],
         }
-        for one in entry.shown["parameters"]
-        if one["in"] == "query"
+        for parameter in entry.shown["parameters"]
+        if parameter["in"] == "query"
     ]
-    named = [one for one in entry.shown["parameters"] if one["in"] == "path"]
+    named = [parameter for parameter in entry.shown["parameters"] if parameter["in"] == "path"]
     return {
         "raw": "{{base_url}}" + path,
         "host": ["{{base_url}}"],
         "path": path[1:].split("/"),
         "query": query,
         "variable": [
-            {"key": one["name"], "value": str(one["example"]), "description": one.get("description", "")} for one in named
+            {"key": parameter["name"], "value": str(parameter["example"]), "description": parameter.get("description", "")}
+            for parameter in named
         ],
     }
 

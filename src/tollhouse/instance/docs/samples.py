@@ -106,7 +106,7 @@ def in_javascript(call: SampleCall) -> str:
         options.append(
             f"body: JSON.stringify({value})" if call.media_type == JSON else f"body: new URLSearchParams({value})"
         )
-    arguments = f'"{call.url}"' + (", {\n" + "".join(f"  {one},\n" for one in options) + "}" if options else "")
+    arguments = f'"{call.url}"' + (", {\n" + "".join(f"  {option},\n" for option in options) + "}" if options else "")
     lines = [f"const response = await fetch({arguments});", "if (!response.ok) throw new Error(await response.text());"]
     return "\n".join([*lines, "const result = response.status === 204 ? null : await response.json();"])
 
