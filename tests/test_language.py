@@ -21,20 +21,8 @@ IN_PROSE = re.compile(
     re.IGNORECASE,
 )
 """Words that nobody says on a page or in a manual of this field."""
-READ_WHOLE = (
-    "accounts",
-    "instance",
-    "kernel",
-    "ledger",
-    "oauth",
-    "pages",
-    "payments",
-    "platform",
-    "rails",
-    "transfers",
-    "webhooks",
-)
-"""Packages whose docstrings, comments and SQL are read too, and whose variables are nouns."""
+READ_WHOLE = ("src/tollhouse",)
+"""Folders whose docstrings, comments and SQL are read too, and whose variables are nouns."""
 KEPT = frozenset({"deed", "Refusal"})
 """Banned words that integrators or databases know: a column, and the end of the names of errors in the API reference."""
 SENT_AWAY = re.compile(r"[rf]*\"\"\"(The same|As) ")
