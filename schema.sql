@@ -934,7 +934,7 @@ BEGIN
     PERFORM pg_advisory_xact_lock_shared(hashtextextended(p_client_id, 0));
     RETURN QUERY
         SELECT c.id, c.auth_epoch, c.grant_epoch, c.scope_mask
-        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
+        FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id
         WHERE c.id = p_client_id AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL;
 END
 $$;
@@ -952,7 +952,7 @@ CREATE FUNCTION public.operator_actions_require_kind() RETURNS trigger
 BEGIN
     IF NOT EXISTS (
         SELECT FROM operator_action_kinds k
-        WHERE k.action = NEW.action AND k.of_merchant = (NEW.merchant_id IS NOT NULL)
+        WHERE k.action = NEW.action AND coalesce(k.of_merchant = (NEW.merchant_id IS NOT NULL), true)
           AND (NEW.reason IS NOT NULL OR NOT k.needs_reason)
     ) THEN
         RAISE EXCEPTION 'an action of operators is of a known kind, with the merchant and the reason that it needs'
@@ -3301,7 +3301,7 @@ PARTITION BY RANGE (expires_at);
 COMMENT ON COLUMN public.oauth_access_tokens.retryable_until IS 'the first use until then ends the retries of the refresh that issued the token';
 CREATE TABLE public.oauth_clients (
     id text NOT NULL,
-    merchant_id uuid NOT NULL,
+    merchant_id uuid,
     client_type text NOT NULL,
     name text NOT NULL,
     description text NOT NULL,
@@ -3318,14 +3318,19 @@ CREATE TABLE public.oauth_clients (
     updated_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
     suspended_at timestamp with time zone,
+    grant_types text[] DEFAULT '{authorization_code,refresh_token}'::text[] NOT NULL,
+    device_writes_allowed_at timestamp with time zone,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
-    CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) >= 1) AND (cardinality(redirect_uris) <= 10))),
+    CONSTRAINT oauth_clients_grant_types CHECK (((grant_types <@ '{authorization_code,refresh_token,urn:ietf:params:oauth:grant-type:device_code}'::text[]) AND (grant_types && '{authorization_code,urn:ietf:params:oauth:grant-type:device_code}'::text[]))),
+    CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) <= 10) AND ((cardinality(redirect_uris) >= 1) OR (NOT ('authorization_code'::text = ANY (grant_types)))))),
     CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text])))
 );
+COMMENT ON COLUMN public.oauth_clients.merchant_id IS 'null: part of every installation, without an owner';
+COMMENT ON COLUMN public.oauth_clients.device_writes_allowed_at IS 'since when an operator lets devices request live write permissions';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -3398,30 +3403,47 @@ CREATE TABLE public.oauth_requests (
     client_id text NOT NULL,
     auth_epoch integer NOT NULL,
     merchant_id uuid,
-    redirect_uri text NOT NULL,
+    redirect_uri text,
     scope_mask integer NOT NULL,
-    state text NOT NULL,
-    challenge bytea NOT NULL,
+    state text,
+    challenge bytea,
     mode text NOT NULL,
     mac_key_id text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
     decision text,
     decided_at timestamp with time zone,
+    device_code_hash bytea,
+    user_code text,
+    device_address text,
+    device_agent text,
+    poll_interval_s integer DEFAULT 5 NOT NULL,
+    polled_at timestamp with time zone,
     CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
     CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
+    CONSTRAINT oauth_requests_device_code_hash_check CHECK ((octet_length(device_code_hash) = 32)),
+    CONSTRAINT oauth_requests_ending CHECK (((num_nulls(redirect_uri, state, challenge) =
+CASE
+    WHEN (device_code_hash IS NULL) THEN 0
+    ELSE 3
+END) AND (num_nulls(user_code, device_address, device_agent) =
+CASE
+    WHEN (device_code_hash IS NULL) THEN 3
+    ELSE 0
+END))),
     CONSTRAINT oauth_requests_id_hash_check CHECK ((octet_length(id_hash) = 32)),
     CONSTRAINT oauth_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
-    CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512)))
+    CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512))),
+    CONSTRAINT oauth_requests_user_code_check CHECK ((user_code ~ '^[BCDFGHJKLMNPQRSTVWXZ]{8}$'::text))
 );
 CREATE TABLE public.operator_action_kinds (
     action text NOT NULL,
-    of_merchant boolean NOT NULL,
+    of_merchant boolean,
     needs_reason boolean NOT NULL
 );
-COMMENT ON COLUMN public.operator_action_kinds.of_merchant IS 'whether the action names a merchant; others name none';
+COMMENT ON COLUMN public.operator_action_kinds.of_merchant IS 'whether the action names a merchant; null: it may';
 CREATE TABLE public.operator_approvals (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -4842,6 +4864,8 @@ CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_i
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_refresh_retries_by_expiry ON public.oauth_refresh_retries USING btree (expires_at);
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
+CREATE UNIQUE INDEX oauth_requests_by_device_code ON public.oauth_requests USING btree (device_code_hash) WHERE (device_code_hash IS NOT NULL);
+CREATE UNIQUE INDEX oauth_requests_by_user_code ON public.oauth_requests USING btree (user_code) WHERE (user_code IS NOT NULL);
 CREATE INDEX operator_actions_of_application ON public.operator_actions USING btree (client_id, id DESC) WHERE (client_id IS NOT NULL);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
 CREATE UNIQUE INDEX operator_approvals_open ON public.operator_approvals USING btree (kind, subject_id, terms, operator_key) WHERE (used_at IS NULL);

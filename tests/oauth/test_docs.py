@@ -34,6 +34,8 @@ def test_documented_limits_match_the_code() -> None:
         "characters in `code_challenge`": f"{limits.CHALLENGE_CHARS}",
         "seconds to answer the consent page": f"{limits.AUTHORIZATION_REQUEST_S}",
         "seconds to exchange a code": f"{limits.AUTHORIZATION_CODE_S}",
+        "letters in the code of a device": f"{limits.USER_CODE_CHARS}",
+        "seconds between two polls of a device": f"{limits.POLL_INTERVAL_S}",
         "lifetime of an access token in seconds": f"at most {limits.ACCESS_TOKEN_S}",
         "characters in the `Idempotency-Key` of a refresh": (
             f"{limits.REFRESH_KEY_CHARS_MIN} to {limits.IDEMPOTENCY_KEY_CHARS_MAX}"

@@ -27,9 +27,9 @@ from tollhouse.http.record_views import RECORD, ShownAs
 from tollhouse.platform.database.records import is_internal, is_spread, marked
 
 PACKAGE = __name__.partition(".")[0]
-VALUES = re.compile(r'^ *"""(?:[^"\n]+\n)+\n((?: *[\w.]+: [^\n]+\n)+) *"""$', re.MULTILINE)
+VALUES = re.compile(r'^ *"""(?:[^"\n]+\n)+\n((?: *[\w.:-]+: [^\n]+\n)+) *"""$', re.MULTILINE)
 """A docstring that ends with meanings of values."""
-VALUE = re.compile(r"^ *([\w.]+): (.+)$", re.MULTILINE)
+VALUE = re.compile(r"^ *([\w.:-]+): (.+)$", re.MULTILINE)
 CLASS = r"^class {name}\b.*?(?=^\S|\Z)"
 
 

@@ -49,6 +49,7 @@ ONLY_LINE_BREAKS = "This must not contain control, bidirectional or zero-width c
 READABLE = "This must not contain control, bidirectional or invisible characters."
 NO_REPEAT = "This must not repeat an earlier entry."
 CONFIDENTIAL = "This must be confidential: a public application has no secret."
+REFRESHES_FOR_OFFLINE = "offline_access needs the grant type refresh_token."
 FIXED = "This cannot be changed after creation."
 OF_A_WITHDRAWAL = "This belongs to a withdrawal, not to its recipient. Send it with the withdrawal."
 OF_A_RECIPIENT = "This is saved with the recipient. Omit it, or omit recipient_id."

@@ -12,13 +12,14 @@ from typing import Final, Literal, get_args
 ALPHABET = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"
 BODY_CHARS = 43
 CHECKSUM_CHARS = 6  # as many as 32 bits need
-Prefix = Literal["th_live", "th_test", "that", "thrt", "thac", "thcs"]
+Prefix = Literal["th_live", "th_test", "that", "thrt", "thac", "thcs", "thdc"]
 LIVE_API_KEY_PREFIX: Final = "th_live"
 TEST_API_KEY_PREFIX: Final = "th_test"
 ACCESS_TOKEN_PREFIX: Final = "that"  # noqa: S105 - a prefix, not a secret
 REFRESH_TOKEN_PREFIX: Final = "thrt"  # noqa: S105 - a prefix, not a secret
 AUTHORIZATION_CODE_PREFIX: Final = "thac"
 CLIENT_SECRET_PREFIX: Final = "thcs"  # noqa: S105 - a prefix, not a secret
+DEVICE_CODE_PREFIX: Final = "thdc"
 CLIENT_ID_PREFIX: Final = "thc"
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
 _DIGIT_OF = (ALPHABET * 5).encode()[:256]

@@ -18,7 +18,7 @@ from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.oauth import clients_store, connections_store, disconnections, settings
 from tollhouse.oauth.clients_store import NewSecret
-from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
+from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
 from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody
 from tollhouse.platform.database.pool import Tx
 
@@ -35,6 +35,7 @@ async def register(work: Work, owner: MerchantId, new: ClientSettings) -> Client
 
 async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, new: ClientSettings) -> ClientView | None:
     """Register an application with this id; None if it exists, for example because the form was submitted twice."""
+    settings.require_refreshes(new.scopes, new.grant_types or DEFAULT_GRANT_TYPES)
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
     if not await clients_store.insert(work.tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, work.now):
         return None
@@ -54,6 +55,7 @@ async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBo
     before = await _get(work.tx, owner, client.client_id, work.now)
     if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
         raise RecentAuthenticationRequired
+    settings.require_refreshes(new.scopes, new.grant_types or before.grant_types)
     # Nothing below this line may refuse.
     await clients_store.update(work.tx, owner, client, new, work.now)
     if client.scopes - new.scopes:
@@ -130,7 +132,7 @@ async def _record_event(
 
 
 def _settings_of(client: ClientView) -> dict[str, object]:
-    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes")
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "grant_types")
     return {name: getattr(client, name) or None for name in names}
 
 

@@ -9,24 +9,32 @@ from msgspec import UNSET, Struct
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ClientCredentials, ClientStatus, ClientView, LockedClient, RegisteredClient
+from tollhouse.oauth.model import (
+    DEFAULT_GRANT_TYPES,
+    ClientCredentials,
+    ClientStatus,
+    ClientView,
+    LockedClient,
+    RegisteredClient,
+)
 from tollhouse.oauth.settings import ClientSettings
 from tollhouse.platform.database.batched_store import for_many
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
+CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}|tollhouse-cli")
 """Other ids from URLs are not sent to the database: they may contain characters that PostgreSQL rejects."""
 
 INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
-         secret_hash, secret_hint, created_at, updated_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11)
+         secret_hash, secret_hint, created_at, updated_at, grant_types)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at, u.active_connections, u.last_used_at
+           c.grant_types, c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at,
+           u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -40,7 +48,8 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at, u.active_connections, u.last_used_at
+           c.grant_types, c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at,
+           u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -60,7 +69,7 @@ LOCK = """
 EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
-           version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9
+           version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9, grant_types = coalesce($10, grant_types)
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
 """
 SET_STATUS = """
@@ -85,6 +94,15 @@ SUSPEND = """
 REACTIVATE = """
     UPDATE oauth_clients SET suspended_at = NULL WHERE id = $1 AND suspended_at IS NOT NULL RETURNING merchant_id, name
 """
+# Withdrawn, pending requests and unused codes end, too.
+ALLOW_DEVICE_WRITES = """
+    UPDATE oauth_clients SET device_writes_allowed_at = $2
+    WHERE id = $1 AND device_writes_allowed_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
+"""
+WITHDRAW_DEVICE_WRITES = """
+    UPDATE oauth_clients SET device_writes_allowed_at = NULL, auth_epoch = auth_epoch + 1
+    WHERE id = $1 AND device_writes_allowed_at IS NOT NULL RETURNING merchant_id, name
+"""
 # One row revokes all grants, unexchanged codes and pending requests of the current epochs.
 REVOKE_ALL_GRANTS = """
     WITH cutoff AS (
@@ -97,13 +115,14 @@ REVOKE_ALL_GRANTS = """
 """
 # An application is also suspended while its owner is.
 FIND_REGISTERED = """
-    SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch,
+    SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch, c.grant_types,
+           c.device_writes_allowed_at IS NOT NULL AS device_writes_allowed,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
-    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+    FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 FIND_CREDENTIALS = """
     SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
-    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+    FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 
 FIND_MANY_CREDENTIALS = for_many(FIND_CREDENTIALS, "text")
@@ -133,6 +152,7 @@ async def insert(
         secret.hash if secret else None,
         secret.hint if secret else None,
         now,
+        settings.grant_types or DEFAULT_GRANT_TYPES,
     )
     return inserted == 1
 
@@ -178,6 +198,7 @@ async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: Clie
         settings.redirect_uris,
         settings.scopes.mask,
         now,
+        settings.grant_types,
     )
     _require_one_row(updated)
 
@@ -209,7 +230,16 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
         return None
     uris: Sequence[str] = row["redirect_uris"]
     scopes = Scopes(row["scope_mask"])
-    return RegisteredClient(ClientId(row["id"]), row["status"], tuple(uris), scopes, row["auth_epoch"], row["suspended"])
+    return RegisteredClient(
+        ClientId(row["id"]),
+        row["status"],
+        tuple(uris),
+        scopes,
+        row["auth_epoch"],
+        row["suspended"],
+        frozenset(row["grant_types"]),
+        row["device_writes_allowed"],
+    )
 
 
 async def find_credentials(db: Pool, client_id: str) -> ClientCredentials | None:
@@ -231,6 +261,7 @@ def _view(row: Row) -> ClientView:
         description=row["description"],
         website_url=row["website_url"],
         redirect_uris=row["redirect_uris"],
+        grant_types=row["grant_types"],
         scopes=Scopes(row["scope_mask"]).names(),
         version=row["version"],
         status=row["status"],

@@ -73,10 +73,10 @@ LIST_GRANTS = """
 FIND_GRANT = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
            g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
-           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, m.business_name AS owner_name
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
-    JOIN merchants m ON m.id = c.merchant_id
+    LEFT JOIN merchants m ON m.id = c.merchant_id
     LEFT JOIN oauth_grant_cutoffs k
         ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id

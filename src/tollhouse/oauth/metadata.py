@@ -13,7 +13,7 @@ from tollhouse.http.responses import json_response
 from tollhouse.http.services import Services
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.scopes import PERMISSIONS, Access
-from tollhouse.oauth.model import ClientView
+from tollhouse.oauth.model import DEVICE_CODE_GRANT, ClientView
 
 OPERATIONS = Operations(PROTOCOL)
 AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
@@ -39,6 +39,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """Values of `response_type`."""
     response_modes_supported: Annotated[tuple[str, ...], example(["query"])]
     """How the authorization response is returned."""
+    device_authorization_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/device_authorization")]
+    """URL at which a device gets a code (RFC 8628)."""
     grant_types_supported: Annotated[tuple[str, ...], example(["authorization_code", "refresh_token"])]
     """Values of `grant_type`."""
     token_endpoint_auth_methods_supported: Annotated[
@@ -88,7 +90,8 @@ async def metadata(services: Services) -> Response:
         scopes_supported=tuple(permission.scope for permission in PERMISSIONS),
         response_types_supported=("code",),
         response_modes_supported=("query",),
-        grant_types_supported=("authorization_code", "refresh_token"),
+        device_authorization_endpoint=f"{issuer}/api/v2/oauth/device_authorization",
+        grant_types_supported=("authorization_code", "refresh_token", DEVICE_CODE_GRANT),
         token_endpoint_auth_methods_supported=AUTH_METHODS,
         revocation_endpoint_auth_methods_supported=AUTH_METHODS,
         code_challenge_methods_supported=("S256",),

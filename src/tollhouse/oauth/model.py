@@ -1,7 +1,7 @@
 """Types and errors of OAuth: applications, authorization requests, grants, tokens."""
 
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
@@ -36,6 +36,15 @@ expired: It ended after 30 days.
 revoked: It was ended by the merchant, the owner or the service.
 """
 Decision = Literal["allowed", "denied"]
+DEVICE_CODE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
+GrantType = Literal["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"]
+"""How an application gets tokens.
+
+authorization_code: A merchant comes with a browser, and is redirected back.
+refresh_token: The connection is kept by refreshing its tokens.
+urn:ietf:params:oauth:grant-type:device_code: A device without a browser shows a code, which the merchant enters elsewhere.
+"""
+DEFAULT_GRANT_TYPES = ["authorization_code", "refresh_token"]
 
 
 class RegisteredClient(Struct, frozen=True):
@@ -47,6 +56,8 @@ class RegisteredClient(Struct, frozen=True):
     scopes: Scopes
     auth_epoch: int
     suspended: bool
+    grant_types: frozenset[str]
+    device_writes_allowed: bool
 
 
 class ClientCredentials(Struct, frozen=True):
@@ -91,6 +102,8 @@ class ClientView(Struct, frozen=True, kw_only=True):
     website_url: str | None
     redirect_uris: Annotated[list[str], example(["https://app.example/callback"])]
     scopes: list[str]
+    grant_types: Annotated[list[str], example(["authorization_code", "refresh_token"])]
+    """How the application gets tokens."""
     version: int
     status: Annotated[ClientStatus, example("enabled")]
     """Whether merchants can connect it."""
@@ -180,6 +193,33 @@ class AuthorizationRequest(Struct, frozen=True):
     mode: Mode
 
 
+class DeviceRequest(Struct, frozen=True):
+    """A validated authorization request of a device. `address` and `agent` are those of its HTTP request."""
+
+    id_hash: bytes
+    client_id: ClientId
+    auth_epoch: int
+    scopes: Scopes
+    mode: Mode
+    device_code_hash: bytes
+    user_code: str
+    address: str
+    agent: str
+
+
+class DevicePoll(Struct, frozen=True):
+    """What a request of a device is when it is polled. `is_early`: before the interval has passed."""
+
+    decision: Decision | None
+    is_early: bool
+    is_expired: bool
+    is_ended: bool
+    """The application was paused, or its settings were changed."""
+    is_used: bool
+    """The tokens were issued."""
+    is_redeemable: bool
+
+
 CONNECTION_COUNT_MAX = 1_000
 """The consent page counts active connections up to this number."""
 
@@ -190,10 +230,11 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     id_hash: bytes
     client_id: ClientId
     merchant_id: MerchantId
-    redirect_uri: str
+    redirect_uri: str | None
     scopes: Scopes
-    state: str
+    state: str | None
     mode: Mode
+    created_at: datetime
     expires_at: datetime
     decision: Decision | None
     settings_changed: bool
@@ -202,11 +243,16 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     website_url: str | None
-    owner_name: str
+    owner_name: str | None
+    """None: the application is part of this installation."""
     registered_at: datetime
     """When the application was registered."""
     connections: int
     """Active connections of both environments, counted up to `CONNECTION_COUNT_MAX` + 1."""
+    device_code_hash: bytes | None = None
+    user_code: str | None = None
+    device_address: str | None = None
+    device_agent: str | None = None
 
 
 class IssuedToken(Struct, frozen=True):
@@ -284,10 +330,52 @@ class RefreshUnknown(OutcomeUnknown):
 
 
 class UnsupportedGrantType(ApiError):
-    """400: neither authorization_code nor refresh_token."""
+    """400: none of the grant types."""
 
-    code, message = "unsupported_grant_type", "`grant_type` must be authorization_code or refresh_token."
-    solution = "Send `authorization_code` or `refresh_token`."
+    code = "unsupported_grant_type"
+    message = f"`grant_type` must be authorization_code, refresh_token or {DEVICE_CODE_GRANT}."
+    solution = "Send `authorization_code`, `refresh_token` or the grant type of devices."
+
+
+class UnauthorizedClient(ApiError):
+    """400: the application's settings do not allow device authorization (RFC 8628)."""
+
+    code, message = "unauthorized_client", "The settings of this application do not allow device authorization."
+    solution = "Add the grant type of devices to `grant_types` of the application."
+
+
+class AuthorizationPending(ApiError):
+    """400: the merchant has not answered yet (RFC 8628 section 3.5)."""
+
+    code, message = "authorization_pending", "The merchant has not answered yet. Ask again after the interval."
+    solution = "Ask again after the interval."
+
+
+class SlowDown(ApiError):
+    """400: the device asked before the interval had passed, which is now 5 seconds longer."""
+
+    code, message = "slow_down", "You asked too early. The interval is 5 seconds longer from now on."
+    solution = "Add 5 seconds to the interval, and ask again after it."
+
+
+class AccessDenied(ApiError):
+    """400: the merchant denied the request of the device."""
+
+    code, message = "access_denied", "The merchant denied the request."
+    solution = "Stop asking. Start again if the merchant wants to connect after all."
+
+
+class ExpiredToken(ApiError):
+    """400: the device code has expired, or its application was changed."""
+
+    code, message = "expired_token", "The device code has expired. Start again."
+    solution = "Start again with a new code."
+
+
+class TooManyDevices(RateLimited):
+    """429: too many devices asked for a code from this address."""
+
+    code, message = "temporarily_unavailable", "Too many codes were requested from this address. Try again later."
 
 
 class UnsupportedResponseType(ApiError):

@@ -2,9 +2,9 @@
 
 from datetime import datetime
 
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest, DevicePoll, DeviceRequest
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT = """
@@ -13,32 +13,59 @@ INSERT = """
          expires_at)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
+INSERT_OF_DEVICE = """
+    INSERT INTO oauth_requests
+        (id_hash, client_id, auth_epoch, scope_mask, mode, mac_key_id, created_at, expires_at, device_code_hash, user_code,
+         device_address, device_agent)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+    ON CONFLICT (user_code) WHERE user_code IS NOT NULL DO NOTHING
+"""
+FIND_BY_USER_CODE = "SELECT device_code_hash FROM oauth_requests WHERE user_code = $1 AND expires_at > $2"
+# A statement of its own: the next one sees what a decision or another poll has committed while this one waited.
+LOCK_OF_DEVICE = "SELECT FROM oauth_requests WHERE device_code_hash = $1 AND client_id = $2 FOR NO KEY UPDATE"
+# A poll before its time raises the interval by 5 s.
+POLL = """
+    WITH request AS MATERIALIZED (
+        SELECT id_hash, client_id, auth_epoch, decision, expires_at,
+               coalesce(polled_at > $3::timestamptz - make_interval(secs => poll_interval_s), false) AS is_early
+        FROM oauth_requests WHERE device_code_hash = $1 AND client_id = $2
+    )
+    UPDATE oauth_requests r SET polled_at = $3, poll_interval_s = r.poll_interval_s + CASE WHEN q.is_early THEN 5 ELSE 0 END
+    FROM request q JOIN oauth_clients c ON c.id = q.client_id
+    WHERE r.id_hash = q.id_hash
+    RETURNING q.decision, q.is_early, q.expires_at <= $3 AS is_expired,
+              q.auth_epoch <> c.auth_epoch OR c.status <> 'enabled' AS is_ended,
+              EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.used_at IS NOT NULL) AS is_used,
+              EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.expires_at > $3) AS is_redeemable
+"""
 BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND merchant_id IS NULL"
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
 FIND_FOR_MERCHANT = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
            r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
-           c.website_url, c.created_at AS registered_at, o.business_name AS owner_name,
+           c.website_url, c.created_at AS registered_at, o.business_name AS owner_name, r.created_at, r.device_code_hash,
+           r.user_code, r.device_address, r.device_agent,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
                 WHERE g.client_id = c.id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
                 LIMIT $4) AS active) AS connections
     FROM oauth_requests r
     JOIN oauth_clients c ON c.id = r.client_id
-    JOIN merchants o ON o.id = c.merchant_id
+    LEFT JOIN merchants o ON o.id = c.merchant_id
     WHERE r.id_hash = $1 AND r.merchant_id = $2
 """
-# The scopes of the code are those that are requested, registered now and selected.
+# The scopes of the code are those that are requested, registered now and selected. A device code is bound to its digest.
 ALLOW = """
     WITH decided AS (
         UPDATE oauth_requests r SET decision = 'allowed', decided_at = $4
-        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id, merchants m
+        FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id, merchants m
         WHERE r.id_hash = $1 AND r.merchant_id = $2 AND r.decision IS NULL AND r.expires_at > $4
           AND c.id = r.client_id AND c.auth_epoch = r.auth_epoch AND c.status = 'enabled'
           AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND m.id = r.merchant_id AND m.suspended_at IS NULL
           AND r.scope_mask & c.scope_mask & $3 & ~262144 <> 0
-        RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, r.redirect_uri, r.challenge,
+        RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, coalesce(r.redirect_uri, '') AS redirect_uri,
+                  coalesce(r.challenge, r.device_code_hash) AS challenge,
                   r.scope_mask & c.scope_mask & $3 AS scope_mask
     )
     INSERT INTO oauth_codes
@@ -81,6 +108,41 @@ async def insert(
         now,
         expires_at,
     )
+
+
+async def insert_of_device(db: Pool, new: DeviceRequest, mac_key_id: str, now: datetime, expires_at: datetime) -> bool:
+    """Insert a request of a device; False if its user code exists."""
+    return (
+        await db.execute(
+            INSERT_OF_DEVICE,
+            new.id_hash,
+            new.client_id,
+            new.auth_epoch,
+            new.scopes.mask,
+            new.mode,
+            mac_key_id,
+            now,
+            expires_at,
+            new.device_code_hash,
+            new.user_code,
+            new.address,
+            new.agent,
+        )
+        == 1
+    )
+
+
+async def find_by_user_code(db: Pool, user_code: str, now: datetime) -> bytes | None:
+    """The digest of the device code of a request that has not expired."""
+    row = await db.fetchrow(FIND_BY_USER_CODE, user_code, now)
+    return None if row is None else row["device_code_hash"]
+
+
+async def poll(tx: Tx, client_id: ClientId, device_code_hash: bytes, now: datetime) -> DevicePoll | None:
+    """Record a poll, and what the request is then; None if the application has no such request."""
+    await tx.fetchrow(LOCK_OF_DEVICE, device_code_hash, client_id)
+    row = await tx.fetchrow(POLL, device_code_hash, client_id, now)
+    return DevicePoll(**row) if row else None
 
 
 async def find_for_merchant(db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime) -> ConsentRequest | None:

@@ -1,6 +1,6 @@
 """The settings of an application and their rules. One response names every invalid field."""
 
-from typing import Annotated, Any, cast
+from typing import Annotated, Any, cast, get_args
 
 from msgspec import UNSET, Meta, Struct
 
@@ -10,12 +10,13 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import APPLICATION_NAME_CHARS_MAX, CALLBACK_URLS_MAX, DESCRIPTION_CHARS_MAX
 from tollhouse.kernel.names import LINE_FEEDS, is_readable
-from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.scopes import OFFLINE, Scopes
 from tollhouse.kernel.text import Translatable
 from tollhouse.oauth import redirect_uris
-from tollhouse.oauth.model import ClientType
+from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, ClientType, GrantType
 from tollhouse.oauth.redirect_uris import UrlError
 
+GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
 VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
@@ -37,6 +38,8 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     description: Annotated[Any, TEXT] = UNSET
     """What the application does. Merchants see it on the consent page."""
     website_url: Annotated[Any, TEXT] = UNSET
+    grant_types: Annotated[Any, TEXTS, example(["authorization_code", "refresh_token"])] = UNSET
+    """How the application gets tokens. Left out of an update, they stay; `null` is the default."""
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -90,6 +93,8 @@ class ClientSettings(Struct, frozen=True):
     website_url: str | None
     redirect_uris: list[str]
     scopes: Scopes
+    grant_types: list[str] | None
+    """None: as they are."""
 
 
 def check_new(body: SettingsBody) -> ClientSettings:
@@ -148,6 +153,7 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         website_url=_website_url(body.website_url, errors),
         redirect_uris=_redirect_uris(body.redirect_uris, errors),
         scopes=_scopes(body.scopes, errors),
+        grant_types=_grant_types(body.grant_types, errors),
     )
 
 
@@ -217,6 +223,26 @@ def _scopes(sent: object, errors: _FieldErrors) -> Scopes:
     if not unknown and None not in names and not requested.has_api:
         errors.add("scopes", "api_scope_required", messages.AN_API_SCOPE)
     return requested
+
+
+def _grant_types(sent: object, errors: _FieldErrors) -> list[str] | None:
+    if sent is UNSET:
+        return None
+    names = DEFAULT_GRANT_TYPES if sent is None else _texts("grant_types", sent, errors)
+    if names is None:
+        return None
+    unknown = [index for index, name in enumerate(names) if name is not None and name not in GRANT_TYPES]
+    for index in unknown:
+        errors.add(f"grant_types.{index}", "invalid_value", messages.one_of(GRANT_TYPES))
+    if not unknown and None not in names and not {"authorization_code", DEVICE_CODE_GRANT} & {*names}:
+        errors.add("grant_types", "missing", messages.one_of(("authorization_code", DEVICE_CODE_GRANT)))
+    return [name for name in GRANT_TYPES if name in names]
+
+
+def require_refreshes(scopes: Scopes, grant_types: list[str]) -> None:
+    """Raises `ValidationFailed` for `offline_access` without refreshes."""
+    if OFFLINE.within(scopes) and "refresh_token" not in grant_types:
+        raise ValidationFailed(FieldError("grant_types", "refresh_token_required", messages.REFRESHES_FOR_OFFLINE))
 
 
 def _version(sent: object, errors: _FieldErrors) -> int:

@@ -9,7 +9,7 @@ from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S, REFRESH_RETRY_S
-from tollhouse.oauth import api, authorize, metadata, requests_store, revoke, store, token
+from tollhouse.oauth import api, authorize, device, metadata, requests_store, revoke, store, token
 from tollhouse.platform.database import partitions
 from tollhouse.platform.database.cleanup import delete_in_batches
 
@@ -49,6 +49,7 @@ SLICE = Slice(
         *token.OPERATIONS,
         *revoke.OPERATIONS,
         *authorize.OPERATIONS,
+        *device.OPERATIONS,
         *api.DASHBOARD_OPERATIONS,
     ),
     jobs=(

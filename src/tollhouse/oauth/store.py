@@ -54,7 +54,7 @@ REVOKE_BY_REPLAYED_CODE = """
 # $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
 REFRESHED = """refreshed AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
-        FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id
+        FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
           AND c.secret_hash IS NOT DISTINCT FROM $10::bytea AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
@@ -93,7 +93,7 @@ FIND_RETRY = """
     FROM oauth_refresh_retries r
     JOIN oauth_grants g ON g.id = r.grant_id AND g.refresh_generation = r.generation + 1
     JOIN oauth_clients c ON c.id = g.client_id
-    JOIN merchants o ON o.id = c.merchant_id
+    LEFT JOIN merchants o ON o.id = c.merchant_id
     WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
       AND c.status = 'enabled' AND c.secret_hash IS NOT DISTINCT FROM $7::bytea
       AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL

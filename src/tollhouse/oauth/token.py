@@ -7,7 +7,7 @@ A replay revokes the whole grant. Its error is returned, not raised, so that the
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.responses import Response
@@ -24,16 +24,23 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, REFRESH_KEY_CHARS_MIN, REFRESH_RETRY_S
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, connections, refresh_retries, refresh_tokens, store
+from tollhouse.oauth import client_auth, clients_store, connections, refresh_retries, refresh_tokens, requests_store, store
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.model import (
+    DEVICE_CODE_GRANT,
+    AccessDenied,
+    AuthorizationPending,
+    ExpiredToken,
+    GrantType,
     InvalidClient,
     InvalidGrant,
     InvalidScope,
     IssuedToken,
     RevokedGrant,
+    SlowDown,
     TokenResponse,
     TooManyFailures,
+    UnauthorizedClient,
     UnsupportedGrantType,
     VerifiedClient,
 )
@@ -51,23 +58,22 @@ PARAMETERS = (
     "code_verifier",
     "refresh_token",
     "scope",
+    "device_code",
 )
 
 
 class TokenForm(Struct, frozen=True):
     """The parameters: those of a code exchange or of a refresh, and the client's credentials."""
 
-    grant_type: Literal["authorization_code", "refresh_token"]
-    """What is exchanged for an access token.
-
-    authorization_code: Exchanges a code after consent.
-    refresh_token: Exchanges a refresh token for new tokens.
-    """
+    grant_type: GrantType
+    """What is exchanged for an access token."""
     code: Annotated[str | UnsetType, example("thac_…")] = UNSET
     """The authorization code, for the grant type `authorization_code`."""
     redirect_uri: Annotated[str | UnsetType, example("https://app.example/callback")] = UNSET
     code_verifier: Annotated[str | UnsetType, example("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk")] = UNSET
     refresh_token: str | UnsetType = UNSET
+    device_code: Annotated[str | UnsetType, example("thdc_…")] = UNSET
+    """The code of the device, for the grant type `urn:ietf:params:oauth:grant-type:device_code`."""
     scope: str | UnsetType = UNSET
     """Fewer scopes than were granted, separated by spaces. Only for a refresh token."""
     client_id: str | UnsetType = UNSET
@@ -88,7 +94,19 @@ class TokenHeaders(Struct, frozen=True):
     "POST",
     "/api/v2/oauth/token",
     guard=client_guard,
-    errors=(InvalidRequest, UnsupportedGrantType, InvalidClient, TooManyFailures, InvalidGrant, InvalidScope),
+    errors=(
+        InvalidRequest,
+        UnsupportedGrantType,
+        InvalidClient,
+        TooManyFailures,
+        InvalidGrant,
+        InvalidScope,
+        UnauthorizedClient,
+        AuthorizationPending,
+        SlowDown,
+        AccessDenied,
+        ExpiredToken,
+    ),
     reads=TokenForm,
     headers=TokenHeaders,
     responses=TokenResponse,
@@ -100,11 +118,12 @@ async def issue(request: Request) -> Response | ApiError:
     grant_type = form.one("grant_type")
     if grant_type is None:
         raise InvalidRequest("`grant_type` is required.")
-    if grant_type not in {"authorization_code", "refresh_token"}:
+    begin = ATTEMPTS.get(grant_type)
+    if begin is None:
         raise UnsupportedGrantType
     sent = client_auth.sent_credentials(request, form)
     try:
-        attempt = (_exchange if grant_type == "authorization_code" else _refresh)(request, sent, form)
+        attempt = begin(request, sent, form)
     except ApiError:
         await client_auth.verify(request, sent)
         raise
@@ -125,6 +144,37 @@ class TokenAttempt(Struct, frozen=True):
 
 def _exchange(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
     binding = _code_binding(sent, form)
+    return TokenAttempt(_redeem(request, sent, binding), lambda tx, client: _refuse_code(tx, request, client, binding))
+
+
+def _redeem_device_code(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
+    device_code = form.one("device_code")
+    if device_code is None:
+        raise InvalidRequest("`device_code` is required.")
+    if not tokens.is_well_formed(tokens.DEVICE_CODE_PREFIX, device_code):
+        raise InvalidGrant(detail="not a device code")
+    code_hash = tokens.digest(device_code)
+    redeem = _redeem(request, sent, CodeBinding(sent.client_id, code_hash, "", code_hash))
+    return TokenAttempt(redeem, lambda tx, client: _refuse_device_code(tx, request, client, code_hash))
+
+
+async def _refuse_device_code(tx: Tx, request: Request, client: VerifiedClient, code_hash: bytes) -> ApiError:
+    """The error of a device that gets no tokens (RFC 8628 section 3.5). A device code that was used ends nothing."""
+    registered = await clients_store.find_registered(request.services.db, client.client_id)
+    if registered is None or DEVICE_CODE_GRANT not in registered.grant_types:
+        return UnauthorizedClient()
+    poll = await requests_store.poll(tx, client.client_id, code_hash, request.now)
+    if poll is None or poll.is_used:
+        return InvalidGrant(detail="device code unknown or used")
+    if poll.decision == "denied":
+        return AccessDenied()
+    if poll.is_ended or not (poll.is_redeemable if poll.decision else not poll.is_expired):
+        return ExpiredToken()
+    return SlowDown() if poll.is_early else AuthorizationPending()
+
+
+def _redeem(request: Request, sent: SentCredentials, binding: CodeBinding) -> Callable[[], Awaitable[TokenResponse | None]]:
+    """Use the code, whose grant and tokens are made now."""
     settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
     access_token = tokens.mint(tokens.ACCESS_TOKEN_PREFIX)
@@ -144,7 +194,7 @@ def _exchange(request: Request, sent: SentCredentials, form: Form) -> TokenAttem
             return None
         return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
 
-    return TokenAttempt(exchange, lambda tx, client: _refuse_code(tx, request, client, binding))
+    return exchange
 
 
 async def _refuse_code(tx: Tx, request: Request, client: VerifiedClient, binding: CodeBinding) -> InvalidGrant:
@@ -266,3 +316,10 @@ def _requested_scopes(form: Form) -> Scopes | None:
 def _response(issued: IssuedToken, now: datetime, access_token: str, refresh_token: str | None) -> TokenResponse:
     expires_in = int((issued.expires_at - now).total_seconds())
     return TokenResponse(access_token, "Bearer", expires_in, issued.scopes.text(), refresh_token or UNSET)
+
+
+ATTEMPTS: dict[str, Callable[[Request, SentCredentials, Form], TokenAttempt]] = {
+    "authorization_code": _exchange,
+    "refresh_token": _refresh,
+    DEVICE_CODE_GRANT: _redeem_device_code,
+}

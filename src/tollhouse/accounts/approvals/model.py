@@ -64,6 +64,8 @@ Action = Literal[
     "second_factor_removed",
     "application_suspended",
     "application_reactivated",
+    "application_device_writes_allowed",
+    "application_device_writes_withdrawn",
     "merchant_exported",
     "merchant_erased",
     "person_exported",

@@ -137,6 +137,7 @@ FIELDS: Mapping[str, str] = {
     "receiver": "Recipient",
     "received": "Received",
     "redirect_uris": "Redirect URIs",
+    "grant_types": "Grant types",
     "scopes": "Permissions",
     "sessions": "Sessions",
     "settlement": "Money in another currency",

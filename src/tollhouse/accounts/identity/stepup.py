@@ -74,7 +74,7 @@ class ReturnPaths(Struct, frozen=True):
         return address if self.pattern.fullmatch(address) else ""
 
 
-DASHBOARD = ReturnPaths("/", "/signin", re.compile(f"/(live|test|developers|settings|docs){SEGMENTS_AND_QUERY}"))
+DASHBOARD = ReturnPaths("/", "/signin", re.compile(f"/(live|test|developers|settings|docs|device){SEGMENTS_AND_QUERY}"))
 CONSOLE = ReturnPaths("/operator", "/operator/signin", re.compile(f"/operator{SEGMENTS_AND_QUERY}"))
 
 

@@ -17,7 +17,7 @@ from tollhouse.accounts.approvals.model import (
     SubjectChangedError,
     SubjectNotFoundError,
 )
-from tollhouse.accounts.approvals.record import Client, no_merchant, record_action
+from tollhouse.accounts.approvals.record import no_merchant, record_action
 from tollhouse.accounts.environments import store as projects_store
 from tollhouse.accounts.identity import emails, second_factor_store, sessions_store
 from tollhouse.accounts.identity.credentials import email_key
@@ -28,7 +28,7 @@ from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.withdrawal_methods import second_operator_above
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ClientId, MerchantId, new_id
+from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.rails.chain import ChainNetwork
 from tollhouse.kernel.text import Text, as_text
 from tollhouse.ledger.books.model import (
@@ -257,68 +257,6 @@ async def _project_error(tx: Tx, project_id: UUID, target_status: str = "") -> O
     return SubjectChangedError(
         Text("Project %(project_id)s was changed in the meantime. Check it again.", project_id=project_id)
     )
-
-
-async def suspend_application(work: Work, client_id: str, context: OperatorContext) -> OperatorAction:
-    """Suspend an application: it cannot be connected, gets no tokens, and its requests fail."""
-    if context.reason is None:
-        raise OperatorRefusedError("Enter a reason to suspend an application.")
-    suspended = await store.suspend_application(work.tx, client_id, context.at)
-    if suspended is None:
-        raise await _application_error(
-            work.tx, client_id, Text("Application %(client_id)s is already suspended.", client_id=client_id)
-        )
-    owner, name = suspended
-    client = Client(ClientId(client_id), name)
-    return await record_action(work, context, "application_suspended", MerchantId(owner), subject_id=owner, client=client)
-
-
-async def reactivate_application(work: Work, client_id: str, context: OperatorContext) -> OperatorAction:
-    """Reactivate an application. Its connections work again unless its owner is suspended."""
-    reactivated = await store.reactivate_application(work.tx, client_id)
-    if reactivated is None:
-        raise await _application_error(
-            work.tx, client_id, Text("Application %(client_id)s is not suspended.", client_id=client_id)
-        )
-    owner, name = reactivated
-    client = Client(ClientId(client_id), name)
-    return await record_action(work, context, "application_reactivated", MerchantId(owner), subject_id=owner, client=client)
-
-
-SUSPEND_APPLICATION = ConfirmedAction(
-    "Suspend application",
-    "danger",
-    frozenset({"enabled", "paused"}),
-    (
-        "Merchants cannot connect to it, and it cannot get tokens.",
-        "All requests with its tokens fail, and it cannot receive balance payments.",
-        (
-            "Its connections are kept. Its owner can view it, disconnect merchants and revoke it, but cannot change "
-            "anything else."
-        ),
-    ),
-    "This application can no longer be suspended. No changes were made. Its current state is shown below.",
-    suspend_application,
-)
-REACTIVATE_APPLICATION = ConfirmedAction(
-    "Reactivate application",
-    "primary",
-    frozenset({"suspended"}),
-    ("Its connections and tokens work again, unless its owner is suspended.",),
-    "This application is not suspended. No changes were made. Its current state is shown below.",
-    reactivate_application,
-)
-OF_APPLICATIONS = {"suspend": SUSPEND_APPLICATION, "reactivate": REACTIVATE_APPLICATION}
-"""The changes of the status of an application, by the last part of their paths."""
-
-
-async def _application_error(tx: Tx, client_id: str, problem: Text) -> OperatorRefusedError:
-    found = await store.application(tx, client_id)
-    if found is None:
-        return SubjectNotFoundError(Text("There is no application %(client_id)s.", client_id=client_id))
-    if found.status == "revoked":
-        return OperatorRefusedError(Text("Application %(client_id)s is revoked.", client_id=client_id))
-    return OperatorRefusedError(problem)
 
 
 FLOAT_SOURCE = "rail_float"

@@ -12,10 +12,12 @@ from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import NotFound
-from tollhouse.pages.console import actions, store
+from tollhouse.oauth.model import DEVICE_CODE_GRANT
+from tollhouse.pages.console import application_actions, store
 from tollhouse.pages.console.layout import (
     ActionQuery,
     ActionSubject,
+    ConfirmedAction,
     FormState,
     Load,
     Show,
@@ -48,7 +50,7 @@ async def listed(request: Request, caller: Operator, query: ApplicationsQuery) -
         "applications",
         here="applications",
         applications=rows,
-        actions=actions.OF_APPLICATIONS,
+        actions={name: application_actions.OF_APPLICATIONS[name] for name in ("suspend", "reactivate")},
         query=query,
         page_links=query.links(rows, more=more),
     )
@@ -72,7 +74,15 @@ def _subject(request: Request, caller: Operator) -> tuple[Load, Show]:
     return load, partial(_application, request, caller, client_id)
 
 
-add_confirmed_actions(OPERATIONS, "/operator/applications/{client_id}", actions.OF_APPLICATIONS, _subject)
+add_confirmed_actions(OPERATIONS, "/operator/applications/{client_id}", application_actions.OF_APPLICATIONS, _subject)
+
+
+def _actions(found: store.ApplicationSummary) -> dict[str, ConfirmedAction]:
+    """What an operator can do to this application now."""
+    names = {"suspend", "reactivate"}
+    if DEVICE_CODE_GRANT in found.grant_types:
+        names.add("allow-device-writes" if found.device_writes_allowed_at is None else "withdraw-device-writes")
+    return {name: action for name, action in application_actions.OF_APPLICATIONS.items() if name in names}
 
 
 async def _application(request: Request, caller: Operator, client_id: str, state: FormState) -> Response:
@@ -87,7 +97,7 @@ async def _application(request: Request, caller: Operator, client_id: str, state
         state,
         here="applications",
         application=found,
-        actions=actions.OF_APPLICATIONS,
+        actions=_actions(found),
         connections=await store.active_connections(db, found.client_id, request.now, CONNECTIONS_COUNTED + 1),
         connections_counted=CONNECTIONS_COUNTED,
         history=await store.actions_of_application(db, found.client_id, ACTIONS_SHOWN),

@@ -1,6 +1,5 @@
 """SQL of merchants, projects, applications and the history of operators' actions."""
 
-import re
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -238,16 +237,14 @@ def _action(row: Row) -> HistoryEntry:
     return read_row(HistoryEntry, row, action=read_row(OperatorAction, row))
 
 
-CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}")
-"""Other texts from a URL are not sent to the database, which rejects some of them."""
-
-COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name,
-           m.suspended_at IS NOT NULL AS owner_suspended, c.description, c.website_url, c.redirect_uris, c.scope_mask,
+COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name, c.grant_types,
+           c.device_writes_allowed_at, m.suspended_at IS NOT NULL AS owner_suspended,
+           c.description, c.website_url, c.redirect_uris, c.scope_mask,
            c.created_at, c.suspended_at"""
 # The search text may be part of the name or the owner's name, or the id of either.
 APPLICATIONS = f"""
     SELECT {COLUMNS}
-    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id
+    FROM oauth_clients c LEFT JOIN merchants m ON m.id = c.merchant_id
     WHERE ($1 = '' OR $1 = CASE WHEN c.status <> 'revoked' AND c.suspended_at IS NOT NULL THEN 'suspended' ELSE c.status END)
       AND ($2 = '' OR strpos(lower(c.name), lower($2)) > 0 OR c.id = $2 OR strpos(lower(m.business_name), lower($2)) > 0
            OR m.id::text = lower($2))
@@ -255,7 +252,7 @@ APPLICATIONS = f"""
 """
 APPLICATION = f"""
     SELECT {COLUMNS}
-    FROM oauth_clients c JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
+    FROM oauth_clients c LEFT JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
 """
 ACTIVE_CONNECTIONS = """
     SELECT count(*) FROM (
@@ -274,9 +271,12 @@ class ApplicationSummary(Struct, frozen=True, kw_only=True):
     name: str
     client_type: str
     status: ApplicationStatus
-    merchant_id: UUID
-    business_name: str
+    merchant_id: UUID | None
+    """None: the application is part of this installation."""
+    business_name: str | None
     owner_suspended: bool
+    grant_types: list[str]
+    device_writes_allowed_at: Timestamp | None
     description: str
     website_url: str | None
     redirect_uris: list[str]
@@ -294,7 +294,7 @@ async def applications(
 
 async def application(db: Pool | Tx, client_id: str) -> ApplicationSummary | None:
     """One application."""
-    row = await db.fetchrow(APPLICATION, client_id) if CLIENT_ID.fullmatch(client_id) else None
+    row = await db.fetchrow(APPLICATION, client_id) if clients_store.CLIENT_ID.fullmatch(client_id) else None
     return None if row is None else _application(row)
 
 
@@ -304,17 +304,31 @@ async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit
     return row["count"]
 
 
-async def suspend_application(tx: Tx, client_id: str, now: datetime) -> tuple[UUID, str] | None:
+async def suspend_application(tx: Tx, client_id: str, now: datetime) -> tuple[UUID | None, str] | None:
     """Suspend an application. Returns its owner and name; None if it cannot be suspended."""
-    return _owner(await tx.fetchrow(clients_store.SUSPEND, client_id, now) if CLIENT_ID.fullmatch(client_id) else None)
+    return _owner(
+        await tx.fetchrow(clients_store.SUSPEND, client_id, now) if clients_store.CLIENT_ID.fullmatch(client_id) else None
+    )
 
 
-async def reactivate_application(tx: Tx, client_id: str) -> tuple[UUID, str] | None:
+async def allow_device_writes(tx: Tx, client_id: str, now: datetime) -> tuple[UUID | None, str] | None:
+    """Let devices of an application request live writes. Its owner and name; None if they may or it is revoked."""
+    return _owner(await tx.fetchrow(clients_store.ALLOW_DEVICE_WRITES, client_id, now))
+
+
+async def withdraw_device_writes(tx: Tx, client_id: str) -> tuple[UUID | None, str] | None:
+    """Let them no longer. Returns its owner and name; None if they may not."""
+    return _owner(await tx.fetchrow(clients_store.WITHDRAW_DEVICE_WRITES, client_id))
+
+
+async def reactivate_application(tx: Tx, client_id: str) -> tuple[UUID | None, str] | None:
     """Reactivate an application. Returns its owner and name; None if it is not suspended."""
-    return _owner(await tx.fetchrow(clients_store.REACTIVATE, client_id) if CLIENT_ID.fullmatch(client_id) else None)
+    return _owner(
+        await tx.fetchrow(clients_store.REACTIVATE, client_id) if clients_store.CLIENT_ID.fullmatch(client_id) else None
+    )
 
 
-def _owner(row: Row | None) -> tuple[UUID, str] | None:
+def _owner(row: Row | None) -> tuple[UUID | None, str] | None:
     return None if row is None else (row["merchant_id"], row["name"])
 
 

@@ -26,11 +26,12 @@ APPLICATION_NAMES = "SELECT id, name FROM oauth_clients WHERE id = ANY($1::text[
 LIST_APPLICATIONS = """
     SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at DESC, id DESC
 """
-GET_PAYEE = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE id = $1"
+# An application without an owner is paid nothing.
+GET_PAYEE = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE id = $1 AND merchant_id IS NOT NULL"
 # An operator suspended the application or its owner.
 IS_SUSPENDED = """
     SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL
-    FROM oauth_clients c JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+    FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 GET_APPLICATION = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
 LOCK_APPLICATION = """
@@ -39,7 +40,7 @@ LOCK_APPLICATION = """
 # An enabled application that has an active grant of this merchant with this scope.
 GET_CONNECTED = """
     SELECT c.id, c.merchant_id, c.name, c.status FROM oauth_clients c
-    WHERE c.id = $3 AND c.status = 'enabled' AND EXISTS (
+    WHERE c.id = $3 AND c.status = 'enabled' AND c.merchant_id IS NOT NULL AND EXISTS (
         SELECT FROM oauth_grants g
         WHERE g.client_id = c.id AND g.merchant_id = $1 AND g.mode = $2 AND g.revoked_at IS NULL AND g.expires_at > $4
           AND g.grant_epoch = c.grant_epoch AND g.scope_mask & c.scope_mask & $5 <> 0)

@@ -5,6 +5,12 @@ from tollhouse_sdk.errors import EventsExpired as EventsExpired
 from tollhouse_sdk.errors import FeedReset as FeedReset
 
 
+class AccessDenied(ApiError):
+    """The error code `access_denied`."""
+
+    code = "access_denied"
+
+
 class AccountSuspended(ApiError):
     """The error code `account_suspended`."""
 
@@ -57,6 +63,12 @@ class AuthenticationRequired(ApiError):
     """The error code `authentication_required`."""
 
     code = "authentication_required"
+
+
+class AuthorizationPending(ApiError):
+    """The error code `authorization_pending`."""
+
+    code = "authorization_pending"
 
 
 class BalanceLimitExceeded(ApiError):
@@ -123,6 +135,12 @@ class EmailUnverified(ApiError):
     """The error code `email_unverified`."""
 
     code = "email_unverified"
+
+
+class ExpiredToken(ApiError):
+    """The error code `expired_token`."""
+
+    code = "expired_token"
 
 
 class IdempotencyInProgress(ApiError):
@@ -383,6 +401,12 @@ class SignupClosed(ApiError):
     code = "signup_closed"
 
 
+class SlowDown(ApiError):
+    """The error code `slow_down`."""
+
+    code = "slow_down"
+
+
 class TemporarilyUnavailable(ApiError):
     """The error code `temporarily_unavailable`."""
 
@@ -405,6 +429,12 @@ class TooManySchedules(ApiError):
     """The error code `too_many_schedules`."""
 
     code = "too_many_schedules"
+
+
+class UnauthorizedClient(ApiError):
+    """The error code `unauthorized_client`."""
+
+    code = "unauthorized_client"
 
 
 class UnsupportedGrantType(ApiError):

@@ -26,7 +26,7 @@ from tollhouse.instance.cli.options import Json
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.pages.console import actions, store, users_store
+from tollhouse.pages.console import actions, application_actions, store, users_store
 from tollhouse.pages.console import users as user_actions
 from tollhouse.pages.console.store import ApplicationStatus
 
@@ -107,13 +107,13 @@ def list_applications(*, status: Status = None, search: Search = "", as_json: Js
 @applications.command(name="suspend")
 def suspend_application(client_id: ClientArgument, /, *, options: WithReason) -> None:
     """Suspend an application. It cannot connect merchants, get tokens or call the API; its grants are kept."""
-    act(lambda work, context: actions.suspend_application(work, client_id, context), options)
+    act(lambda work, context: application_actions.suspend_application(work, client_id, context), options)
 
 
 @applications.command(name="reactivate")
 def reactivate_application(client_id: ClientArgument, /, *, options: WithOptionalReason = NO_REASON) -> None:
     """Reactivate a suspended application."""
-    act(lambda work, context: actions.reactivate_application(work, client_id, context), options)
+    act(lambda work, context: application_actions.reactivate_application(work, client_id, context), options)
 
 
 @users.command(name="list")

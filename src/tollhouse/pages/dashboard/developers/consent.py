@@ -12,6 +12,7 @@ from starlette.responses import Response
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import emails, sessions, sessions_store
+from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
 from tollhouse.accounts.identity.guards import signed_in_page, visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
@@ -31,7 +32,8 @@ from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import redirect_uris, requests_store
 from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest
+from tollhouse.oauth.device import shown_code
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision
 from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.developers.application import get_client
 
@@ -52,6 +54,14 @@ class Unavailable(NamedTuple):
     advice: str
     offers_switch: bool = False
     """Whether another account could decide it."""
+
+
+class DeviceOrigin(NamedTuple):
+    """The code that the device shows, and where its request came from. `program`: what its User-Agent says."""
+
+    code: str
+    address: str
+    program: str
 
 
 class ScopeChoice(NamedTuple):
@@ -119,16 +129,15 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     env = MerchantEnv(person.merchant_id, consent_request.mode)
     await require_verified_email(request.services.db, request.services.settings, env, person)
     if env.livemode and selected & SENSITIVE:
-        person = await reauthenticate(request, person, allow_external_redirect=True)
+        person = await reauthenticate(request, person, allow_external_redirect=consent_request.redirect_uri is not None)
     code = tokens.mint(tokens.AUTHORIZATION_CODE_PREFIX)
+    code_hash = consent_request.device_code_hash or tokens.digest(code)
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
     async def allow(work: Work) -> bool:
         if not await sessions_store.lock(work.tx, person.session_hash):
             raise SignInFirst(f"/signin?request={request_id}")
-        if not await requests_store.allow(
-            work.tx, consent_request, selected, tokens.digest(code), request.now, code_expires_at
-        ):
+        if not await requests_store.allow(work.tx, consent_request, selected, code_hash, request.now, code_expires_at):
             return False
         changed = new_values(scopes=selected.names())
         await record.event(
@@ -141,19 +150,21 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
 
     if not await request.transact(allow):
         return await _conflict_page(request, request_id)
-    return redirect_to_client(request, consent_request.redirect_uri, consent_request.state, code=code)
+    return _ending(request, consent_request, "allowed", code=code)
 
 
 async def _deny(request: Request, request_id: str, consent_request: ConsentRequest) -> Response:
     if not await requests_store.deny(request.services.db, consent_request, request.now):
         return await _conflict_page(request, request_id)
-    return redirect_to_client(
-        request,
-        consent_request.redirect_uri,
-        consent_request.state,
-        error="access_denied",
-        error_description="The merchant denied the request.",
-    )
+    description = "The merchant denied the request."
+    return _ending(request, consent_request, "denied", error="access_denied", error_description=description)
+
+
+def _ending(request: Request, consent_request: ConsentRequest, decision: Decision, **parameters: str) -> Response:
+    """Back to the application; for a device, the page that says so, since the device asks for itself."""
+    if consent_request.redirect_uri is None:
+        return see_other(f"/device?decision={decision}")
+    return redirect_to_client(request, consent_request.redirect_uri, consent_request.state, **parameters)
 
 
 async def _conflict_page(request: Request, request_id: str) -> Response:
@@ -227,7 +238,7 @@ def _consent_page(
         request,
         "dashboard/consent/page.html",
         422 if nothing_selected else 200,
-        allow_external_redirect=True,
+        allow_external_redirect=consent_request.redirect_uri is not None,
         nothing_selected=nothing_selected,
         **page_context(request, person, consent_request, selected),
         **_form_context(request, request_id, person),
@@ -240,7 +251,8 @@ def page_context(request: Request, person: Person, consent_request: ConsentReque
         "person": person,
         "request": consent_request,
         "website": _website(consent_request),
-        "redirect_origin": redirect_uris.origin_of(consent_request.redirect_uri),
+        "redirect_origin": consent_request.redirect_uri and redirect_uris.origin_of(consent_request.redirect_uri),
+        "device": _device(consent_request),
         "groups": _groups(consent_request.scopes, selected),
         "connections": _connections_text(consent_request.connections),
         "access_duration": span(timedelta(seconds=request.services.settings.grant_ttl)),
@@ -254,6 +266,15 @@ def _form_context(request: Request, request_id: str, person: Person) -> dict[str
         "form_action": f"/oauth/consent/{request_id}",
         "switch_action": f"/oauth/consent/{request_id}/switch",
     }
+
+
+def _device(consent_request: ConsentRequest) -> DeviceOrigin | None:
+    """Where a request of a device came from."""
+    if consent_request.user_code is None:
+        return None
+    agent = consent_request.device_agent or ""
+    program = " · ".join(name for name in (browser_of(agent), system_of(agent)) if name)
+    return DeviceOrigin(shown_code(consent_request.user_code), consent_request.device_address or "", program)
 
 
 def _split_description(description: str) -> tuple[str, str]:
@@ -310,6 +331,7 @@ def _imagined(request: Request, owner: Person, client: ClientView) -> ConsentReq
         scopes=scopes.known(client.scopes),
         state="",
         mode=request.mode or "test",
+        created_at=request.now,
         expires_at=request.now + timedelta(seconds=AUTHORIZATION_REQUEST_S),
         decision=None,
         settings_changed=False,
