@@ -8,20 +8,20 @@ const kept = `oauth-debugger-${client}`;
 const [TOKEN, REVOCATION, ACCOUNT] = ["/api/v2/oauth/token", "/api/v2/oauth/revoke", "/api/v2/integration/account"];
 let tokens = {};
 
-const base64url = (bytes) =>
+const toBase64 = (bytes) =>
   btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-const random = () => base64url(crypto.getRandomValues(new Uint8Array(32)));
+const random = () => toBase64(crypto.getRandomValues(new Uint8Array(32)));
 const attempt = { state: random(), verifier: random() };
 
-async function authorizationUrl() {
-  const challenge = base64url(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier)));
+async function authorizationRequest() {
+  const challenge = toBase64(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier)));
   const scope = Array.from(root.querySelectorAll("[data-scope]:checked"), (box) => box.value).join(" ");
   const query = { response_type: "code", client_id: client, redirect_uri: callback, scope, state: attempt.state };
   return `${issuer}/api/v2/oauth/authorize?${new URLSearchParams({ ...query, code_challenge: challenge, code_challenge_method: "S256", mode: "test" })}`;
 }
 
 async function prepare() {
-  find("authorization").textContent = (await authorizationUrl()).replace("?", "?\n  ").replaceAll("&", "\n  &");
+  find("authorization").textContent = (await authorizationRequest()).replace("?", "?\n  ").replaceAll("&", "\n  &");
 }
 
 // A public application names itself in the body; a confidential one authenticates by its secret, which is not shown.
@@ -86,7 +86,7 @@ root.hidden = false;
 root.addEventListener("change", () => report(prepare()));
 find("go").addEventListener("click", async () => {
   sessionStorage.setItem(kept, JSON.stringify(attempt));
-  location.assign(await authorizationUrl());
+  location.assign(await authorizationRequest());
 });
 find("call").addEventListener("click", () => report(send("use", "GET", ACCOUNT, { Authorization: `Bearer ${tokens.access_token}` })));
 find("refresh").addEventListener("click", () => report(send("use", "POST", TOKEN, {}, { grant_type: "refresh_token", refresh_token: tokens.refresh_token }).then(take)));
