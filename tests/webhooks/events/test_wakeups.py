@@ -3,7 +3,8 @@
 import asyncio
 import os
 import socket
-from collections.abc import Awaitable, Iterable
+import tempfile
+from collections.abc import Awaitable, Iterable, Iterator
 from pathlib import Path
 from uuid import UUID
 
@@ -25,9 +26,16 @@ PER_DESTINATION = BULKHEADS[CallKind.PROMPT].per_destination
 
 
 @pytest.fixture
-async def shop(services: Services, tmp_path: Path) -> Harness:
+def data_dir() -> Iterator[Path]:
+    """A data folder with a short path: that of a socket has at most 107 bytes."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield Path(folder)
+
+
+@pytest.fixture
+async def shop(services: Services, data_dir: Path) -> Harness:
     """A merchant of an instance with a data folder."""
-    settings = msgspec.structs.replace(services.settings, data_dir=tmp_path)
+    settings = msgspec.structs.replace(services.settings, data_dir=data_dir)
     return await open_harness(msgspec.structs.replace(services, settings=settings), "test")
 
 
@@ -44,14 +52,14 @@ class Bell:
         return self.rung > 0
 
 
-async def test_the_commit_of_an_event_wakes(shop: Harness, tmp_path: Path) -> None:
+async def test_the_commit_of_an_event_wakes(shop: Harness, data_dir: Path) -> None:
     bell = Bell()
-    with wakeups.listen(tmp_path, bell.ring):
+    with wakeups.listen(data_dir, bell.ring):
         await shop.record(URL)
         await eventually(bell.has_rung)
 
 
-async def test_what_is_not_to_be_sent_or_was_undone_wakes_nobody(shop: Harness, tmp_path: Path) -> None:
+async def test_what_is_not_to_be_sent_or_was_undone_wakes_nobody(shop: Harness, data_dir: Path) -> None:
     bell = Bell()
 
     async def fails(tx: Tx) -> None:
@@ -60,7 +68,7 @@ async def test_what_is_not_to_be_sent_or_was_undone_wakes_nobody(shop: Harness, 
 
     settings = msgspec.structs.replace(shop.services.settings, deprecated_webhooks=False)
     without_url = Harness(msgspec.structs.replace(shop.services, settings=settings), shop.env)
-    with wakeups.listen(tmp_path, bell.ring):
+    with wakeups.listen(data_dir, bell.ring):
         with pytest.raises(LookupError):
             await shop.services.db.transact(fails)
         await without_url.record(None)
@@ -109,44 +117,44 @@ async def gather_in_turn(recordings: Iterable[Awaitable[UUID]]) -> list[UUID]:
     return [await recording for recording in recordings]
 
 
-async def test_every_worker_is_woken_and_the_socket_of_a_killed_one_removed(tmp_path: Path) -> None:
+async def test_every_worker_is_woken_and_the_socket_of_a_killed_one_removed(data_dir: Path) -> None:
     bell = Bell()
-    dead = tmp_path / FOLDER / "1.sock"
+    dead = data_dir / FOLDER / "1.sock"
     dead.parent.mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as killed:
         killed.bind(str(dead))
-    with wakeups.listen(tmp_path, bell.ring):
-        Wakeups(tmp_path).send()
+    with wakeups.listen(data_dir, bell.ring):
+        Wakeups(data_dir).send()
         await eventually(bell.has_rung)
-        assert [path.name for path in (tmp_path / FOLDER).iterdir()] == [f"{os.getpid()}.sock"]
-    assert not list((tmp_path / FOLDER).iterdir())
+        assert [path.name for path in (data_dir / FOLDER).iterdir()] == [f"{os.getpid()}.sock"]
+    assert not list((data_dir / FOLDER).iterdir())
 
 
-async def test_a_socket_left_by_the_same_process_number_is_replaced(tmp_path: Path) -> None:
+async def test_a_socket_left_by_the_same_process_number_is_replaced(data_dir: Path) -> None:
     bell = Bell()
-    (tmp_path / FOLDER).mkdir()
-    (tmp_path / FOLDER / f"{os.getpid()}.sock").touch()
-    with wakeups.listen(tmp_path, bell.ring):
-        Wakeups(tmp_path).send()
+    (data_dir / FOLDER).mkdir()
+    (data_dir / FOLDER / f"{os.getpid()}.sock").touch()
+    with wakeups.listen(data_dir, bell.ring):
+        Wakeups(data_dir).send()
         await eventually(bell.has_rung)
 
 
-async def test_a_worker_that_reads_nothing_delays_no_commit(tmp_path: Path) -> None:
-    (tmp_path / FOLDER).mkdir()
+async def test_a_worker_that_reads_nothing_delays_no_commit(data_dir: Path) -> None:
+    (data_dir / FOLDER).mkdir()
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as stuck:
-        stuck.bind(str(tmp_path / FOLDER / "1.sock"))
-        sending = Wakeups(tmp_path)
+        stuck.bind(str(data_dir / FOLDER / "1.sock"))
+        sending = Wakeups(data_dir)
         for _ in range(5_000):
             sending.send()
-        assert (tmp_path / FOLDER / "1.sock").exists()
+        assert (data_dir / FOLDER / "1.sock").exists()
 
 
 @pytest.mark.parametrize("folder", ["missing", "a-file", "d" * 120])
-async def test_without_a_usable_folder_nothing_fails(tmp_path: Path, folder: str) -> None:
+async def test_without_a_usable_folder_nothing_fails(data_dir: Path, folder: str) -> None:
     bell = Bell()
-    (tmp_path / "a-file").touch()
+    (data_dir / "a-file").touch()
     if len(folder) > 100:
-        (tmp_path / folder).mkdir()
-    with wakeups.listen(tmp_path / folder, bell.ring):
-        Wakeups(tmp_path / folder).send()
+        (data_dir / folder).mkdir()
+    with wakeups.listen(data_dir / folder, bell.ring):
+        Wakeups(data_dir / folder).send()
     assert not bell.rung
