@@ -16,7 +16,7 @@ from tests.examples.running import EXAMPLES
 from tests.running import free_port
 from tests.sdk_typescript import generate
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 @pytest.fixture

@@ -1,5 +1,6 @@
 """What makes the dashboard quick and easy on the eye, in headless Chromium: keys, light or dark, copying an id."""
 
+import pytest
 from playwright.async_api import Browser, Dialog, expect
 
 from tests.browser import FOLDED_BELOW, IN_A_BROWSER, NARROW, WIDE, Look, Visitor, by_look, visitor
@@ -7,7 +8,7 @@ from tests.cast import Actor
 from tests.payments.shop import open_link
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 KEYS = """
 - dialog "Keyboard shortcuts":
   - heading "Keyboard shortcuts" [level=2]

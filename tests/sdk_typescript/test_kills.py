@@ -22,7 +22,7 @@ WITHIN_S = 60
 DUE_AT_ONCE = "20"
 """Seconds that an access token lives: less than the SDK's margin, so that it refreshes before every request."""
 
-pytestmark = [pytest.mark.xdist_group("npm"), pytest.mark.usefixtures("sdk")]
+pytestmark = [pytest.mark.xdist_group("npm"), pytest.mark.usefixtures("sdk"), pytest.mark.long]
 
 
 async def test_nothing_is_lost_doubled_or_missed(make_service: Callable[..., Service], tmp_path: Path) -> None:

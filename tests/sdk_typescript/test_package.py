@@ -24,7 +24,7 @@ import { FileLock } from "tollhouse-sdk/node";
 console.log(typeof new Tollhouse({ baseUrl: "https://pay.example", apiKey: "k" }).paymentLinks.create, typeof FileLock);
 """
 
-pytestmark = pytest.mark.xdist_group("npm")
+pytestmark = [pytest.mark.xdist_group("npm"), pytest.mark.long]
 
 
 def test_the_operations_are_those_of_the_document() -> None:

@@ -53,6 +53,7 @@ def test_languages_beside_each_other_become_tabs() -> None:
     assert re.findall(r'type="radio" name="language-1" value="(\w+)"', html) == ["Python", "JavaScript", "PHP", "Go"]
 
 
+@pytest.mark.long
 @in_a_browser
 async def test_tabs_without_and_with_scripts(browser: Browser, service: Service) -> None:
     url = f"{service.url}/docs/api/open_link"

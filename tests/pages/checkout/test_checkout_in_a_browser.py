@@ -19,7 +19,7 @@ NOWHERE = "about:blank"
 MINUTES_MS = 60_000
 WITHOUT_CLIPBOARD = "Object.defineProperty(navigator, 'clipboard', {value: undefined})"
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 
 
 async def dress(actor: Actor, **branding: str) -> None:

@@ -130,6 +130,7 @@ async def test_the_summary_has_the_terms_of_a_quote(shop: Actor, monkeypatch: py
     assert await shop.sql("SELECT count(*) FROM withdrawal_quotes") == quotes
 
 
+@pytest.mark.long
 @in_a_browser
 @by_look(WIDE)
 async def test_it_is_updated_while_typing(look: Look, browser: Browser, still: Service, shop: Actor) -> None:
