@@ -25,6 +25,9 @@ from tollhouse.rails.balances.model import RailBalance
 NOT_LINKED = {
     "/api/v2/oauth/authorize": "leads to the consent page",
     "/logos/{name}": "an image",
+    "/device": "a program on another device shows it",
+    "/operator/applications/{client_id}/allow-device-writes": "on applications that connect devices",
+    "/operator/applications/{client_id}/withdraw-device-writes": "after allowing",
     "/operator/applications/{client_id}/reactivate": "after suspending",
     "/operator/bitcoin-payouts": "with a rail of Bitcoin",
     "/operator/bitcoin-payouts/{batch_id}": "with a rail of Bitcoin",
