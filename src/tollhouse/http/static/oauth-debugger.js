@@ -8,13 +8,13 @@ const kept = `oauth-debugger-${client}`;
 const [TOKEN, REVOCATION, ACCOUNT] = ["/api/v2/oauth/token", "/api/v2/oauth/revoke", "/api/v2/integration/account"];
 let tokens = {};
 
-const toBase64 = (bytes) =>
+const toBase64Url = (bytes) =>
   btoa(String.fromCharCode(...new Uint8Array(bytes))).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
-const random = () => toBase64(crypto.getRandomValues(new Uint8Array(32)));
+const random = () => toBase64Url(crypto.getRandomValues(new Uint8Array(32)));
 const attempt = { state: random(), verifier: random() };
 
 async function authorizationRequest() {
-  const challenge = toBase64(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier)));
+  const challenge = toBase64Url(await crypto.subtle.digest("SHA-256", new TextEncoder().encode(attempt.verifier)));
   const scope = Array.from(root.querySelectorAll("[data-scope]:checked"), (box) => box.value).join(" ");
   const query = { response_type: "code", client_id: client, redirect_uri: callback, scope, state: attempt.state };
   return `${issuer}/api/v2/oauth/authorize?${new URLSearchParams({ ...query, code_challenge: challenge, code_challenge_method: "S256", mode: "test" })}`;

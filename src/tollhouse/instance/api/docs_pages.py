@@ -96,11 +96,7 @@ async def make_quickstart_key(request: Request, caller: Person) -> Response:
 @OPERATIONS.add("GET", "/docs/{name}", guard=READERS, errors=(NotFound,))
 async def chapter(request: Request, name: str) -> Response:
     """Show a chapter; with the suffix `.md` as Markdown."""
-    chapter_name = name.removesuffix(".md")
-    found = _chapters(request.services.settings).get(chapter_name)
-    if found is None:
-        raise NotFound
-    return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
+    return _page_or_markdown(request, _chapters(request.services.settings), name)
 
 
 @OPERATIONS.add("GET", "/docs/collection.json", guard=READERS)
@@ -118,11 +114,7 @@ async def errors_chapter(request: Request) -> Response:
 @OPERATIONS.add("GET", "/docs/errors/{name}", guard=READERS, errors=(NotFound,))
 async def error_page(request: Request, name: str) -> Response:
     """Show an error code; with the suffix `.md` as Markdown."""
-    code = name.removesuffix(".md")
-    found = _error_pages(request.services.settings).get(code)
-    if found is None:
-        raise NotFound
-    return _markdown(found.markdown) if name != code else _chapter_page(request, found)
+    return _page_or_markdown(request, _error_pages(request.services.settings), name)
 
 
 @OPERATIONS.add("GET", REFERENCE, guard=READERS)
@@ -192,6 +184,15 @@ async def list_for_programs(services: Services) -> Response:
         "",
     ]
     return Response("\n".join(lines), 200, FRESH, "text/plain")
+
+
+def _page_or_markdown(request: Request, chapters: Mapping[str, Chapter], name: str) -> Response:
+    """A chapter by its name; with the suffix `.md` as Markdown. Raises `NotFound`."""
+    chapter_name = name.removesuffix(".md")
+    found = chapters.get(chapter_name)
+    if found is None:
+        raise NotFound
+    return _markdown(found.markdown) if name != chapter_name else _chapter_page(request, found)
 
 
 def _chapter_page(request: Request, found: Chapter) -> Response:
