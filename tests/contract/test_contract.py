@@ -31,6 +31,7 @@ SEED = int(os.environ.get("CONTRACT_SEED", "20261121"))
 CASES = int(os.environ.get("CONTRACT_CASES", "0"))
 """At least so many in all, for every operation alike, and others with each seed: set by `python -m tests.contract`."""
 CASES_MIN = 5_000
+DEVICE = {"client_id": "tollhouse-cli", "scope": "account:read", "mode": "test"}
 OURS = ("oauth", "authorize", "dashboard")
 EXAMPLES = {
     25: ("sign_up", "sign_in"),  # each hashes a password
@@ -179,6 +180,8 @@ def improve(case: Any, name: str, standing: Standing, turn: int) -> None:
         case.query = standing.authorize_query() | one_of(case.query, turn)
     elif name == "issue":
         case.body = (standing.code_form() if turn & 4 else standing.refresh_form()) | one_of(case.body, turn)
+    elif name == "authorize_device":
+        case.body = DEVICE | one_of(case.body, turn)
     elif not isinstance(case.body, NotSet):
         good = standing.good_body(name, case.path_parameters)
         case.body = case.body if good is None else good | one_of(case.body, turn)

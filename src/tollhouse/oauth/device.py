@@ -78,7 +78,7 @@ class DeviceAuthorization(Struct, frozen=True):
     reads=DeviceForm,
     responses=DeviceAuthorization,
 )
-async def start(request: Request) -> Response:
+async def authorize_device(request: Request) -> Response:
     """Authorize a device. It shows the code, and polls the token endpoint until the merchant has answered."""
     form = request.form()
     form.require_no_repeats(PARAMETERS)
