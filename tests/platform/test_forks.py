@@ -67,6 +67,10 @@ def test_all_end_when_one_is_killed(killed: str) -> None:
         assert process.stdout.read() == ""  # until the last process that could write has ended
 
 
+def test_a_supervisor_ends_all_though_the_signal_of_its_end_came_too_early() -> None:
+    assert played("missed") == (EXIT_STATUS, "", "")
+
+
 def test_a_supervisor_that_ends_ends_all_while_the_program_loads() -> None:
     assert played("broken") == (EXIT_STATUS, "loading\n", "")
 

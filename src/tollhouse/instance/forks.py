@@ -155,8 +155,9 @@ class _ForkServer:
         """Obey the supervisor. Returns in each forked part, with its arguments; otherwise never."""
         while True:
             data, descriptors, flags, _ = socket.recv_fds(self._control, MESSAGE_BYTES_MAX, 1)
-            if not data:  # the supervisor ends; this process then ends in `_reap`
-                signal.pause()
+            if not data:  # the supervisor ends, and this process with it: its signal may have come already
+                os.waitid(os.P_PID, self._supervisor, os.WEXITED | os.WNOWAIT)
+                self._reap(signal.SIGCHLD, None)
                 continue
             request = _REQUEST.decode(data)
             if isinstance(request, Signal):
