@@ -47,7 +47,8 @@ async def test_owner_and_merchant_see_the_same_connection(app: Application, alic
         "status": "enabled",
     }
     shared = {
-        "grant_id", "scopes", "mode", "livemode", "status", "created_at", "expires_at", "revoked_at", "last_used_at"
+        "grant_id", "scopes", "mode", "livemode", "status", "created_at", "expires_at", "revoked_at", "ended_reason",
+        "last_used_at",
     }  # fmt: skip
     assert set(one) == shared | {"merchant_id", "business_name"}
     assert set(grant) == shared | {"client_id", "application"}

@@ -110,6 +110,12 @@ async def revoke(work: Work, owner: MerchantId, client_id: str) -> ClientView:
     return after
 
 
+async def close_owner(work: Work, owner: MerchantId) -> None:
+    """Revoke every application of a merchant that is closed."""
+    for client_id in await clients_store.list_to_revoke(work.tx, owner):
+        await revoke(work, owner, client_id)
+
+
 async def lock(tx: Tx, owner: MerchantId, client_id: str, *, while_suspended: bool = False) -> LockedClient:
     """Lock an application of this owner.
 

@@ -84,6 +84,7 @@ REVOKE = """
     UPDATE oauth_clients SET status = 'revoked', revoked_at = $3, version = version + 1, updated_at = $3
     WHERE merchant_id = $1 AND id = $2 AND status <> 'revoked'
 """
+LIST_TO_REVOKE = "SELECT id FROM oauth_clients WHERE merchant_id = $1 AND status <> 'revoked' ORDER BY id"
 # Pending authorization requests and unused codes of a merchant's applications end.
 END_AUTHORIZATIONS = "UPDATE oauth_clients SET auth_epoch = auth_epoch + 1 WHERE merchant_id = $1"
 # Pending authorization requests and unused codes end, as when the owner saves the settings.
@@ -216,6 +217,11 @@ async def set_secret(tx: Tx, owner: MerchantId, client: LockedClient, secret: Ne
 async def revoke(tx: Tx, owner: MerchantId, client: LockedClient, now: datetime) -> None:
     """Revoke the application permanently."""
     _require_one_row(await tx.execute(REVOKE, owner, client.client_id, now))
+
+
+async def list_to_revoke(tx: Tx, owner: MerchantId) -> list[str]:
+    """The applications of this owner that are not revoked."""
+    return [row["id"] for row in await tx.fetch(LIST_TO_REVOKE, owner)]
 
 
 async def revoke_all_grants(tx: Tx, owner: MerchantId, client: LockedClient, reason: str, now: datetime) -> None:

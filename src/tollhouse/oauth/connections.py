@@ -14,7 +14,7 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.oauth import clients, connections_store, disconnections
-from tollhouse.oauth.model import RevokedGrant
+from tollhouse.oauth.connections_model import RevokedGrant
 
 
 class DisconnectResult(Struct, frozen=True):

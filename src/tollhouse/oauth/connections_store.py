@@ -14,12 +14,14 @@ from tollhouse.http.lists import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView, RevokedGrant
+from tollhouse.oauth.connections_model import ENDED_REASONS, EndedReason, RevokedGrant
+from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
-           coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
+           coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because
     FROM oauth_clients c
     JOIN oauth_grants g ON g.client_id = c.id
     JOIN merchants m ON m.id = g.merchant_id
@@ -59,7 +61,8 @@ REVOKE_BY_MERCHANT = """
 # $2 filters: true for active grants, false for ended ones, null for all.
 LIST_GRANTS = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
-           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at
+           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
     LEFT JOIN oauth_grant_cutoffs k
@@ -88,6 +91,15 @@ TO_NOTIFY = """
     JOIN oauth_clients c ON c.id = g.client_id AND g.grant_epoch = c.grant_epoch
     JOIN users u ON u.merchant_id = g.merchant_id AND NOT 'applications' = ANY(u.muted_topics)
     WHERE g.client_id = $1 AND g.mode = 'live' AND g.revoked_at IS NULL AND g.expires_at > $2
+"""
+# Codes first: the grant of a code that is exchanged meanwhile is visible to the next statement.
+DELETE_CODES_OF_MERCHANT = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
+REVOKE_OF_MERCHANT = """
+    UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'merchant_closed'
+    FROM oauth_clients c
+    WHERE g.merchant_id = $1 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
+      AND g.expires_at > $2
+    RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
 REVOKE_WITHOUT_API_SCOPES = """
@@ -172,6 +184,12 @@ async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, no
     return None if row is None else RevokedGrant(**row)
 
 
+async def revoke_of_merchant(tx: Tx, merchant_id: MerchantId, now: datetime) -> list[RevokedGrant]:
+    """Revoke all grants of a merchant that is closed, and delete its unexchanged codes."""
+    await tx.execute(DELETE_CODES_OF_MERCHANT, merchant_id)
+    return [RevokedGrant(**row) for row in await tx.fetch(REVOKE_OF_MERCHANT, merchant_id, now)]
+
+
 async def has_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID) -> bool:
     """Whether the merchant has this grant, active or not."""
     return bool(await tx.fetchval(HAS_GRANT, merchant_id, grant_id))
@@ -195,6 +213,7 @@ def _grant(row: Row, now: datetime) -> GrantView:
         created_at=stamp(row["created_at"]),
         expires_at=stamp(row["expires_at"]),
         revoked_at=stamp_or_none(row["revoked_at"]),
+        ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
     )
 
@@ -211,6 +230,7 @@ def _connection(row: Row, now: datetime) -> ConnectionView:
         created_at=stamp(row["created_at"]),
         expires_at=stamp(row["expires_at"]),
         revoked_at=stamp_or_none(row["revoked_at"]),
+        ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
     )
 
@@ -219,6 +239,12 @@ def _status(row: Row, now: datetime) -> GrantStatus:
     if row["revoked_at"] is not None:
         return "revoked"
     return "active" if now < row["expires_at"] else "expired"
+
+
+def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
+    if row["revoked_at"] is not None:
+        return ENDED_REASONS.get(row["revoked_because"])
+    return None if now < row["expires_at"] else "expired"
 
 
 async def list_to_notify(tx: Tx, client_id: ClientId, now: datetime) -> list[Row]:

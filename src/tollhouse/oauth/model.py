@@ -8,11 +8,11 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.platform.database.errors import OutcomeUnknown
 
 ClientType = Literal["confidential", "public"]
@@ -134,6 +134,8 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
+    ended_reason: EndedReason | None
+    """Why the connection ended; null while it is active."""
     last_used_at: Timestamp | None
 
 
@@ -164,21 +166,9 @@ class GrantView(Struct, frozen=True, kw_only=True):
     created_at: Timestamp
     expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
     revoked_at: Timestamp | None
+    ended_reason: EndedReason | None
+    """Why the connection ended; null while it is active."""
     last_used_at: Timestamp | None
-
-
-class RevokedGrant(Struct, frozen=True):
-    """A grant that was revoked in this transaction: its application and its merchant."""
-
-    client_id: ClientId
-    name: str
-    merchant_id: MerchantId
-    mode: Mode
-
-    @property
-    def env(self) -> MerchantEnv:
-        """The environment of the grant."""
-        return MerchantEnv(self.merchant_id, self.mode)
 
 
 class AuthorizationRequest(Struct, frozen=True):

@@ -13,7 +13,8 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import IssuedToken, RefreshUnknown, RevokedGrant, TokensUnknown
+from tollhouse.oauth.connections_model import RevokedGrant
+from tollhouse.oauth.model import IssuedToken, RefreshUnknown, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.database.errors import CONNECTION_LOST
 from tollhouse.platform.database.pool import Pool, Row, Tx

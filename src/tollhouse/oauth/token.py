@@ -26,6 +26,7 @@ from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, REFRESH_KEY_CHARS
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, clients_store, connections, refresh_retries, refresh_tokens, requests_store, store
 from tollhouse.oauth.client_auth import SentCredentials
+from tollhouse.oauth.connections_model import RevokedGrant
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
     AccessDenied,
@@ -36,7 +37,6 @@ from tollhouse.oauth.model import (
     InvalidGrant,
     InvalidScope,
     IssuedToken,
-    RevokedGrant,
     SlowDown,
     TokenResponse,
     TooManyFailures,

@@ -1,5 +1,6 @@
 """Connections of applications: with whom an owner's application is connected, and what a merchant has connected."""
 
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -111,22 +112,40 @@ async def _details(
         template="dashboard/applications/app_connection.html",
         connection=connection,
         permissions=PERMISSIONS,
+        ended_because=ENDED_FOR_OWNER.get(connection.ended_reason or "active", ""),
     )
 
 
 STATUSES = [("active", "active"), ("ended", "ended")]
 ACTIVE: dict[str, bool] = {"active": True, "ended": False}
-REVOKED_REASONS = {
-    "application_paused": "The owner of the application paused it.",
-    "application_revoked": "The owner of the application revoked it permanently.",
+ENDED_FOR_MERCHANT: Mapping[str, str] = {
+    "merchant": "You disconnected this application.",
+    "owner": "The owner of the application disconnected your account.",
+    "revoke_endpoint": "The application ended the connection itself.",
+    "expired": "The connection has expired. Connect again from the application.",
+    "refresh_replayed": "Disconnected for security: a refresh token was used more than once. It may have been stolen.",
     "code_replayed": "Disconnected for security: an authorization code was used twice. It may have been stolen.",
-    "disconnected_by_merchant": "You disconnected this application.",
-    "disconnected_by_owner": "The owner of the application disconnected your account.",
-    "password_reset": "Disconnected for security: your password was reset before your email address was verified.",
-    "refresh_token_replayed": "Disconnected for security: a refresh token was used more than once. It may have been stolen.",
-    "revoked_by_application": "The application ended the connection itself.",
-    "scopes_removed": "The owner of the application removed all permissions that you had granted.",
     "secret_rotated": "The owner of the application rotated its client secret and disconnected all merchants.",
+    "paused": "The owner of the application paused it.",
+    "revoked": "The owner of the application revoked it permanently.",
+    "no_scopes": "The owner of the application removed all permissions that you had granted.",
+    "operator": "The operator of this installation ended the connection.",
+    "merchant_closed": "The account was closed.",
+}
+AFTER_RESET = "Disconnected for security: your password was reset before your email address was verified."
+ENDED_FOR_OWNER: Mapping[str, str] = {
+    "merchant": "The merchant disconnected your application.",
+    "owner": "You disconnected this merchant.",
+    "revoke_endpoint": "Your application revoked a token of this connection.",
+    "expired": "The connection has expired. The merchant can connect again.",
+    "refresh_replayed": "A refresh token that had been replaced was used again. Use each refresh token once.",
+    "code_replayed": "An authorization code was used twice. Exchange each code once.",
+    "secret_rotated": "You rotated the client secret and disconnected all merchants.",
+    "paused": "You paused the application.",
+    "revoked": "You revoked the application permanently.",
+    "no_scopes": "You removed all permissions that the merchant had granted.",
+    "operator": "The operator of this installation ended the connection.",
+    "merchant_closed": "The merchant's account was closed.",
 }
 
 
@@ -175,7 +194,9 @@ async def connected_application(request: Request, caller: Person, grant_id: UUID
         grant=found.grant,
         owner_name=found.owner_name,
         website=redirect_uris.host_of(website) if website else "",
-        revoked_reason=REVOKED_REASONS.get(found.revoked_reason or "", ""),
+        ended_because=AFTER_RESET
+        if found.revoked_reason == "password_reset"
+        else ENDED_FOR_MERCHANT.get(found.grant.ended_reason or "active", ""),
         permissions=PERMISSIONS,
         disconnected=flash_message(request.query) == "disconnected",
     )
