@@ -2,6 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 from typing import Any
+from uuid import UUID
 
 import pytest
 
@@ -24,6 +25,10 @@ async def app(bob: Actor) -> Application:
     return await application(bob)
 
 
+def _id(actor: Actor) -> MerchantId:
+    return MerchantId(UUID(actor.merchant_id))
+
+
 async def both_views(app: Application, alice: Actor) -> tuple[dict[str, Any], dict[str, Any]]:
     """The connection as the owner and as the merchant sees it."""
     [connection] = (await app.owner.dashboard("GET", f"/oauth/clients/{app.client_id}/connections")).ok().body["connections"]
@@ -39,7 +44,7 @@ async def by_the_merchant(_app: Application, alice: Actor, grant: dict[str, Any]
 async def by_a_password_reset(_app: Application, alice: Actor, _grant: dict[str, Any], services: Services) -> None:
     """The password of an address that was never verified is reset."""
     now = clock.now()
-    await services.transact(lambda work: users_store.revoke_grants(work.tx, MerchantId(alice.merchant_id), now), now)
+    await services.transact(lambda work: users_store.revoke_grants(work.tx, _id(alice), now), now)
 
 
 async def by_the_owner(app: Application, _alice: Actor, grant: dict[str, Any], _services: Services) -> None:
@@ -105,13 +110,13 @@ async def by_removing_scopes(app: Application, _alice: Actor, _grant: dict[str, 
 async def by_closing_the_merchant(_app: Application, alice: Actor, _grant: dict[str, Any], services: Services) -> None:
     """An operator closes the merchant."""
     await suspend(alice)
-    await erase_merchant(services, MerchantId(alice.merchant_id), OperatorContext("olga", clock.now(), "Letter of May"))
+    await erase_merchant(services, _id(alice), OperatorContext("olga", clock.now(), "Letter of May"))
 
 
 async def by_closing_the_owner(app: Application, _alice: Actor, _grant: dict[str, Any], services: Services) -> None:
     """An operator closes the owner of the application."""
     await suspend(app.owner)
-    await erase_merchant(services, MerchantId(app.owner.merchant_id), OperatorContext("olga", clock.now(), "Letter of May"))
+    await erase_merchant(services, _id(app.owner), OperatorContext("olga", clock.now(), "Letter of May"))
 
 
 WAYS: list[tuple[str, End]] = [
