@@ -6,8 +6,8 @@ set positional-arguments
 export PYTHONDONTWRITEBYTECODE := ""
 
 # What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, and models at full length.
-check *args: lint layers
-    basedpyright --warnings & types=$!; just test "$@"; tests=$?; wait $types && exit $tests
+check *args:
+    just lint && just layers && basedpyright --warnings & read=$!; just test "$@"; tests=$?; wait $read && exit $tests
 
 # Format and lint.
 lint:

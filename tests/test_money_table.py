@@ -2,6 +2,8 @@
 
 import re
 
+import pytest
+
 from tests import money_table
 from tests.money_paths import reached, ways
 from tests.money_table import DECIDE, EVERYTHING, ROWS
@@ -18,6 +20,7 @@ POSTED = """
 """
 
 
+@pytest.mark.long
 def test_the_page_is_committed() -> None:
     assert money_table.PAGE.read_text() == money_table.page(), "run `just records`"
 

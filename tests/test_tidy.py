@@ -8,6 +8,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from types import UnionType
 
+import pytest
+
 from tests.sources import HERE, OF_THE_SOURCE, modules_below, nodes_of, text_of, tree_of
 
 pytestmark = OF_THE_SOURCE
@@ -157,6 +159,7 @@ def test_every_file_to_start_with_is_there() -> None:
     assert not [str(path) for path in named if not path.is_file()]
 
 
+@pytest.mark.long
 def test_every_benchmark_and_experiment_can_be_imported() -> None:
     """The suite does not run them; a module that was moved is found here. Programs of other servers import those."""
     found = [path.relative_to(HERE) for part in ("benchmarks", "chaos") for path in (HERE / part).rglob("*.py")]

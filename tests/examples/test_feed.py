@@ -7,10 +7,13 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.cast import Actor
 from tests.examples.running import EXAMPLES, until
 
 
+@pytest.mark.long
 async def test_each_payment_is_booked_once(alice: Actor, tmp_path: Path) -> None:
     settings = {
         "TOLLHOUSE_URL": alice.service.url,

@@ -60,6 +60,7 @@ async def test_a_denial_and_a_foreign_callback_are_explained(balances_app: str, 
     (await alice.send("GET", f"{balances_app}/other")).ok(404)
 
 
+@pytest.mark.long
 async def test_purchases_are_delivered_once(alice: Actor, tmp_path: Path) -> None:
     install("game")
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "500.00"})).ok(201)

@@ -60,6 +60,7 @@ async def test_an_order_is_paid_and_refunded_once(shop: str, alice: Actor, tmp_p
     assert len((await alice.get("/refunds")).ok().body["refunds"]) == 1
 
 
+@pytest.mark.long
 async def test_a_webhook_of_somebody_else_is_refused(shop: str, mallory: Actor) -> None:
     bought = (await mallory.send("POST", f"{shop}/orders/cup")).ok(303)
     assert "/pay/" in bought.location

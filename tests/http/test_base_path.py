@@ -104,6 +104,7 @@ async def test_cookies_stay_below_the_path(owner: Actor) -> None:
     assert cookie_name(config.load({"TOLLHOUSE_BASE_URL": "https://shops.example"})) == "__Host-tollhouse_session"
 
 
+@pytest.mark.long
 async def test_no_page_links_outside_of_the_path(owner: Actor) -> None:
     await application(owner)
     (await owner.post("/payment-links", COFFEE | {"description": 'href="/elsewhere" src="/x"'})).ok(201)

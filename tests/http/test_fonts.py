@@ -55,6 +55,7 @@ def test_stylesheets_name_the_fonts_and_their_ranges() -> None:
         assert [ranges[name]] == (re.findall(r"unicode-range: ([^;]+);", face) or [ranges[name]])
 
 
+@pytest.mark.long
 def test_fonts_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     first = fonts.web_fonts(tmp_path / "new")
     assert first == fonts.web_fonts()  # the same bytes, whoever made them
@@ -66,6 +67,7 @@ def test_fonts_are_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert fonts.web_fonts(tmp_path / "new") == first
 
 
+@pytest.mark.long
 def test_an_installation_may_be_read_only(tmp_path: Path) -> None:
     nowhere = tmp_path / "file"
     nowhere.write_text("not a folder")

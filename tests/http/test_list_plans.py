@@ -182,6 +182,7 @@ LISTS = {
 }
 
 
+@pytest.mark.long
 async def test_a_rare_filter_reads_few_rows(server: embedded.Server) -> None:
     """In a database of its own: plans depend on how many rows others have of each status."""
     merchant, found, called = f"'{uuid4()}'", dict[str, int](), set[str]()

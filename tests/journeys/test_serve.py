@@ -60,6 +60,7 @@ async def test_killed_between_payment_and_delivery(data_dir: Path) -> None:
         assert serving.stop() == []
 
 
+@pytest.mark.long
 async def test_parts_that_die_are_started_again(data_dir: Path) -> None:
     serving = await Serving(data_dir).start()
     try:
@@ -77,6 +78,7 @@ async def test_parts_that_die_are_started_again(data_dir: Path) -> None:
         assert serving.stop() == []
 
 
+@pytest.mark.long
 async def test_a_killed_supervisor_takes_its_parts_with_it_and_its_database_is_adopted(data_dir: Path) -> None:
     serving = await Serving(data_dir).start()
     assert serving.process is not None

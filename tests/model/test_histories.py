@@ -23,6 +23,7 @@ def reality(server: Server) -> Iterator[Reality]:
         yield reality
 
 
+@pytest.mark.long
 @pytest.mark.xdist_group("histories")
 def test_the_service_and_the_model_never_differ(reality: Reality) -> None:
     class Here(Machine):

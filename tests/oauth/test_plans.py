@@ -92,6 +92,7 @@ async def generic_plan(raw: Raw, name: str, *spelt: str) -> str:
     return "\n".join(row[0] for row in await raw.fetch(f"EXPLAIN EXECUTE {name}({', '.join(spelt)})"))
 
 
+@pytest.mark.long
 async def test_tokens_are_checked_by_a_generic_plan(filled: Filled) -> None:
     raw, client_id, now = filled
     hashes = await raw.fetchval(HASHES_OF_GRANTS, client_id)

@@ -133,6 +133,7 @@ async def test_refresh_against_refresh(servers: Servers, app: Application, alice
         await assert_tokens_invalid(app, tokens, assert_one_winner(responses, 400, "invalid_grant").body)
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-156")
 async def test_refresh_against_revoke(servers: Servers, app: Application, alice: Actor) -> None:
     for turn in range(ROUNDS):
@@ -147,6 +148,7 @@ async def test_refresh_against_revoke(servers: Servers, app: Application, alice:
         await assert_tokens_invalid(app, tokens, *won)
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-116", "O-168")
 async def test_exchange_against_update(servers: Servers, app: Application, alice: Actor) -> None:
     """No grant has the removed scope; a code that lost the race stays invalid."""
@@ -168,6 +170,7 @@ async def test_exchange_against_update(servers: Servers, app: Application, alice
     assert (await alice.sql(masks, app.client_id))[0]["n"] == 0
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-168", "O-170")
 async def test_single_exchanges_and_refreshes_against_update(servers: Servers, app: Application, alice: Actor) -> None:
     """Each code and token is used once, so its grant stays active, without the removed scope, whichever was first."""
@@ -199,6 +202,7 @@ async def test_single_exchanges_and_refreshes_against_update(servers: Servers, a
                 assert opened.status in {401, 403}
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-192")
 async def test_update_against_update(servers: Servers, app: Application) -> None:
     for turn in range(1, ROUNDS + 1):
@@ -209,6 +213,7 @@ async def test_update_against_update(servers: Servers, app: Application) -> None
         assert (now["name"], now["version"]) == (won["name"], turn + 1)
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-61")
 async def test_allow_against_allow(servers: Servers, app: Application, alice: Actor) -> None:
     for turn in range(1, ROUNDS + 1):

@@ -95,6 +95,7 @@ async def test_twins_and_another_request_end_the_grant_whoever_is_first(
     assert {row["revoked_because"] for row in found} == {"refresh_token_replayed"}
 
 
+@pytest.mark.long
 async def test_a_process_that_is_killed_after_the_commit_loses_no_tokens(
     app: Application, alice: Actor, service: Service, tmp_path: Path, two: list[Serving]
 ) -> None:
@@ -114,6 +115,7 @@ async def test_a_process_that_is_killed_after_the_commit_loses_no_tokens(
     await assert_rotated_once(app, fresh)
 
 
+@pytest.mark.long
 async def test_a_process_that_is_killed_before_the_commit_has_done_nothing(
     app: Application, alice: Actor, service: Service, tmp_path: Path, two: list[Serving]
 ) -> None:

@@ -39,6 +39,7 @@ class Restarting:
         return done
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-212")
 async def test_restart_between_any_two_steps_loses_nothing(restarting: Restarting) -> None:
     step = restarting.between

@@ -5,6 +5,8 @@ import re
 from collections.abc import Callable
 from uuid import uuid4
 
+import pytest
+
 from tests.cast import Actor, sign_up
 from tests.forms import forms, post, refuses_foreign_forms, seen
 from tests.payments.shop import open_link, pay
@@ -29,8 +31,10 @@ async def key_of(actor: Actor, path: str) -> str:
 async def test_it_is_made_once(alice: Actor) -> None:
     key = await key_of(alice, "/test/home")
     assert await key_of(alice, "/test/payments") != key
-    responses = await asyncio.gather(*(post(alice, MAKE, key=key) for _ in range(3)))
-    assert {answer.location for answer in responses} == {"/test/home?done=sample-data"}
+    responses = await asyncio.gather(*(alice.form(MAKE, {"key": key}) for _ in range(3)))
+    for answer in responses:  # a twin does not wait longer than for two seconds
+        assert answer.status == 409 or answer.ok(303).location == "/test/home?done=sample-data"
+    assert [answer for answer in responses if answer.status == 303]
     assert "20 sample payments were created." in await seen(alice, "/test/home?done=sample-data")
     await post(alice, MAKE, key=key)
     made = await payments(alice)
@@ -53,6 +57,7 @@ async def test_it_is_made_once(alice: Actor) -> None:
     assert len({transaction["created_at"][11:13] for transaction in made}) > 10, "at different hours"
 
 
+@pytest.mark.long
 async def test_there_can_be_more_at_any_time(alice: Actor) -> None:
     await pay(await open_link(alice, amount="10.00"))
     for path in ("/test/home", "/test/settings/payments"):
@@ -64,6 +69,7 @@ async def test_there_can_be_more_at_any_time(alice: Actor) -> None:
     await seen(alice, "/test/home?done=other")
 
 
+@pytest.mark.long
 async def test_it_is_created_a_few_times_an_hour(make_service: Callable[..., Service]) -> None:
     strict = await asyncio.to_thread(make_service, TOLLHOUSE_RATE_LIMITS="on")
     async with sign_up(strict, "dora", "Dora's Deli") as dora:

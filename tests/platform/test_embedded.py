@@ -21,6 +21,7 @@ def data_dir() -> Iterator[Path]:
         yield Path(home) / "share" / "tollhouse"
 
 
+@pytest.mark.long
 def test_a_stale_lock_file_with_a_strangers_number_does_not_prevent_the_start(data_dir: Path) -> None:
     server = embedded.start(data_dir)
     assert not (data_dir / "postgres").is_symlink()
@@ -45,6 +46,7 @@ def test_a_stale_lock_file_with_a_strangers_number_does_not_prevent_the_start(da
         stranger.wait()
 
 
+@pytest.mark.long
 def test_no_database_is_created_where_one_was_lost(data_dir: Path) -> None:
     embedded.start(data_dir).stop()
     shutil.rmtree(data_dir / "postgres")

@@ -48,6 +48,7 @@ def request(port: int) -> tuple[socket.socket, bytes]:
     return one, one.recv(65_536)
 
 
+@pytest.mark.long
 async def test_an_answer_leaves_at_once_however_the_web_was_started(served: Serving, alone: Serving) -> None:
     for one in (served, alone):
         ours, answer = await asyncio.to_thread(request, one.port)
@@ -113,6 +114,7 @@ async def until(holds: object) -> None:
             await asyncio.sleep(0.02)
 
 
+@pytest.mark.long
 async def test_a_process_that_stops_answers_until_its_proxy_has_noticed(server: embedded.Server, tmp_path: Path) -> None:
     dsn = await migrated_database(server.cluster.dsn)
     one = Serving(tmp_path, "web", DATABASE_URL=dsn, TOLLHOUSE_SECRET_KEYS=KEY, TOLLHOUSE_DRAIN_S="300")

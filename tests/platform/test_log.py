@@ -77,6 +77,7 @@ def service_alone(make_service: Callable[..., Service]) -> Service:
     return make_service(fresh=True)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", BROKEN)
 async def test_requests_are_answered_without_a_log(service_alone: Service, how: str) -> None:
     service = service_alone
@@ -121,6 +122,7 @@ async def responses(url: str, web: "subprocess.Popen[bytes]") -> None:
     raise AssertionError(f"it ended: {web.returncode}")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("how", BROKEN)
 def test_a_command_does_its_work_when_nobody_hears_it_talk(service: Service, how: str) -> None:
     environment = {"DATABASE_URL": service.dsn, "TOLLHOUSE_SECRET_KEYS": KEY}

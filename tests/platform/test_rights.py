@@ -89,6 +89,7 @@ def end(process: "subprocess.Popen[bytes]") -> None:
     process.wait(60)
 
 
+@pytest.mark.long
 def test_the_service_and_its_database_become_the_owner_of_the_data_folder(python: str, folder: Path) -> None:
     account, data = pwd.getpwnam(ACCOUNT), folder / "data"
     data.mkdir(mode=0o700)
@@ -106,6 +107,7 @@ def test_the_service_and_its_database_become_the_owner_of_the_data_folder(python
     assert "running_as_root" not in (folder / "log").read_text()
 
 
+@pytest.mark.long
 def test_a_data_folder_of_root_leaves_the_rights_and_says_so(python: str, folder: Path) -> None:
     data = folder / "data"
     data.mkdir()
@@ -135,6 +137,7 @@ def test_what_another_account_owns_is_no_reason_to_fail(folder: Path, monkeypatc
     assert os.geteuid() == 0
 
 
+@pytest.mark.long
 def test_the_signer_becomes_the_owner_of_its_journal(python: str, folder: Path) -> None:
     account, home = pwd.getpwnam(ACCOUNT), folder / "signer"
     home.mkdir(mode=0o700)

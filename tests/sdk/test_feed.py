@@ -148,6 +148,7 @@ def postgres(server: embedded.Server) -> Database:
     return Database(lambda: psycopg.connect(server.cluster.dsn))
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("where", ["sqlite", "postgresql"])
 async def test_several_readers_process_each_event_once(
     where: str, alice: Actor, tmp_path: Path, server: embedded.Server

@@ -333,6 +333,7 @@ def test_a_full_meter_forgets_whose_minute_ends_first() -> None:
     meter.count(first, 1, NOW + timedelta(seconds=2))
 
 
+@pytest.mark.long
 def test_forks_count_together() -> None:
     program = """
 import os

@@ -203,6 +203,7 @@ async def test_a_check_whose_connection_is_cut_could_not_finish(quiet: Service) 
     await other.close()
 
 
+@pytest.mark.long
 async def test_a_check_that_is_interrupted_could_not_finish(quiet: Service) -> None:
     other = await asyncpg.connect(quiet.dsn)
     async with other.transaction():

@@ -116,6 +116,7 @@ async def test_a_missing_block_and_an_uncovered_row_are_found(
     assert any(line.startswith("I25 the hash chain covers the ledger and operators' actions: ledger ") for line in found)
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("seller")
 async def test_a_head_that_was_kept_finds_a_chain_that_was_written_anew(
     quiet: Service, forger: "asyncpg.Connection[asyncpg.Record]", tmp_path: Path

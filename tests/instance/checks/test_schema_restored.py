@@ -3,6 +3,7 @@
 import subprocess
 
 import asyncpg
+import pytest
 
 from tests.running import migrated_database, new_database
 from tollhouse.instance.checks.schema_store import OBJECTS
@@ -18,6 +19,7 @@ async def definitions(dsn: str) -> dict[str, str]:
         await connection.close()
 
 
+@pytest.mark.long
 async def test_a_dump_that_is_loaded_is_the_same_schema(server: embedded.Server) -> None:
     migrated = await migrated_database(server.cluster.dsn)
     restored = await new_database(server.cluster.dsn)

@@ -60,6 +60,7 @@ async def test_programs_find_everything_from_one_list(alice: Actor, service: Ser
         (await alice.anonymously("GET", address.removeprefix(service.url))).ok()
 
 
+@pytest.mark.long
 async def test_pages_lead_on(alice: Actor) -> None:
     """From the first chapter by "Next page" to the last event, past everything once."""
     path, seen = f"/docs/{next(iter(CHAPTERS))}", list[str]()

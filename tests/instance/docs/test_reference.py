@@ -127,6 +127,7 @@ async def test_the_contents_lead_to_every_entry(alice: Actor) -> None:
     assert all(f"](/docs/api/{name}.md)" in written.text for name in ENTRIES)
 
 
+@pytest.mark.long
 async def test_every_entry_is_served_as_page_and_as_markdown(alice: Actor) -> None:
     led_to: set[str] = set()
     for name, entry in ENTRIES.items():

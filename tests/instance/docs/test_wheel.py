@@ -5,12 +5,15 @@ import sys
 import zipfile
 from pathlib import Path
 
+import pytest
+
 from tollhouse.instance.docs.book import CHAPTERS
 
 ROOT = Path(__file__).parents[3]
 LIST_CHAPTERS = "from tollhouse.instance.docs.book import chapters; print(*chapters())"
 
 
+@pytest.mark.long
 def test_an_installed_wheel_serves_every_chapter(tmp_path: Path) -> None:
     built = subprocess.run(
         [sys.executable, "-m", "uv", "build", "--quiet", "--offline", "--wheel", "--out-dir", tmp_path, ROOT],

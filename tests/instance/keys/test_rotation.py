@@ -119,6 +119,7 @@ async def opened(actor: Actor, ring: str) -> tuple[dict[int, str], dict[str, int
     return found, counts
 
 
+@pytest.mark.long
 async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[..., Service], receiver: Receiver) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, bob):
@@ -170,6 +171,7 @@ async def test_a_key_goes_when_nothing_needs_it_any_more(restarted: Callable[...
         assert (alone.status, alone.out, alone.talk) == (0, ALONE, "All older keys can be removed from the ring.")
 
 
+@pytest.mark.long
 async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable[..., Service]) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, bob):
@@ -195,6 +197,7 @@ async def test_a_newer_key_stays_for_as_long_as_an_older_one(restarted: Callable
         assert (await rotate(service, ALL)).still_needed == []
 
 
+@pytest.mark.long
 async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Callable[..., Service]) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):
@@ -221,6 +224,7 @@ async def test_killed_in_the_middle_it_leaves_every_secret_whole(restarted: Call
         assert (await rotate(service, BOTH)).rotated == 0
 
 
+@pytest.mark.long
 async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[..., Service], receiver: Receiver) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):

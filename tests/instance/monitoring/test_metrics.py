@@ -95,6 +95,7 @@ def total(samples: Samples, name: str, **labels: str) -> float:
     return sum(value for (one, found), value in samples.items() if one == name and found >= labels.items())
 
 
+@pytest.mark.long
 async def test_a_scrape_adds_up_the_requests_of_all_processes(scraped: tuple[Serving, str]) -> None:
     serving, url = scraped
     labels = {"surface": "none", "operation": "none", "status": "4xx"}
@@ -175,6 +176,7 @@ async def test_alerts_and_dashboard_use_metrics_that_exist(scraped: tuple[Servin
     assert {name for name in used if not {name, name.removesuffix("_bucket")} & known} == set()
 
 
+@pytest.mark.long
 @pytest.mark.skipif(shutil.which("promtool") is None, reason="promtool of Prometheus is not installed: alerts are untested")
 @pytest.mark.parametrize("words", [("check", "config", "prometheus.yml"), ("test", "rules", "alerts_test.yml")])
 def test_prometheus_accepts_the_files(words: tuple[str, ...]) -> None:

@@ -43,6 +43,7 @@ def services(service: Service, runner: asyncio.Runner) -> Iterator[Services]:
     runner.run(opened.db.close())
 
 
+@pytest.mark.long
 @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(
     postings=POSTINGS,

@@ -49,6 +49,7 @@ async def resume(bank: Bank) -> Decided:
     return await bank.services.transact(lambda work: pauses.resume(work, ACCOUNT, by), by.at)
 
 
+@pytest.mark.long
 async def test_a_restored_dump_never_pays_out_twice(
     alice_of_lost: Actor, lost: Service, server: embedded.Server, tmp_path: Path
 ) -> None:

@@ -177,6 +177,7 @@ async def test_paused_payouts_and_suspended_merchants_are_neither_exported_nor_i
     assert (await payer.batch(again)).status == "signed"
 
 
+@pytest.mark.long
 async def test_operators_export_and_import_on_the_command_line(payer: BitcoinPayer, tmp_path: Path) -> None:
     """Receivers and totals are shown before; without a person to confirm, nothing is exported."""
     made = await payer.withdraw("0.0004")

@@ -298,6 +298,7 @@ async def test_the_database_keeps_what_an_output_is(receiver: BitcoinReceiver) -
     assert await outputs(receiver) == [("seen", PRICE)]
 
 
+@pytest.mark.long
 async def test_on_a_random_chain_each_payment_has_what_is_in_final_blocks(receiver: BitcoinReceiver) -> None:
     """Payments, replacements, lost transactions, reorganisations, lost answers, and looks that are missed or repeated."""
     chance = random.Random(19)  # noqa: S311 - a history that can be repeated

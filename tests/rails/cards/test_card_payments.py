@@ -269,6 +269,7 @@ async def test_old_events_are_deleted_when_they_were_processed(shop: Shop) -> No
     assert [row["type"] for row in await shop.alice.sql(kept, page_id)] == ["checkout.session.expired"]
 
 
+@pytest.mark.long
 def test_a_lease_is_longer_than_its_batch() -> None:
     request_s = client.TRIES * client.TIMEOUT_S + (client.TRIES - 1) * client.RETRY_AFTER_MS / 1000
     assert payments.LEASE.total_seconds() > payments.BATCH_SIZE * 2 * request_s

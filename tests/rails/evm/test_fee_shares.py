@@ -21,6 +21,7 @@ def of_refund(order: PayoutOrder) -> RefundOrder:
     return RefundOrder(order.id, "address", "USDC", order.amount_minor, order.receiver, order.amount_minor, clock.now())
 
 
+@pytest.mark.long
 async def test_three_hundred_small_refunds_leave_fees_for_others(payer: Payer, carol: Actor) -> None:
     """A day's fees are enough for forty payouts. A quarter of them are refunds of one merchant, and its others wait."""
     cost = await cost_of_a_refund(payer)

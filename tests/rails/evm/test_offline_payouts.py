@@ -293,6 +293,7 @@ async def test_the_gate_holds_at_export(offline: Offline, alice: Actor) -> None:
             await db.execute(f"UPDATE chain_payouts SET {change} WHERE id = $1", order.id)  # noqa: S608 - of this test
 
 
+@pytest.mark.long
 async def test_commands_write_and_read_the_files(offline: Offline, service: Service, tmp_path: Path) -> None:
     """As operators run them."""
     payer, settings = offline.payer, offline.network.settings

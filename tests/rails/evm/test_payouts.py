@@ -159,6 +159,7 @@ def pay_and_die(dsn: str, network: tuple[str, str, str], socket: str, order: byt
     asyncio.run(pay())
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-163")
 async def test_a_killed_worker_sends_the_same_hash(payer: Payer, service: Service) -> None:
     """P-163: killed between sign and store, and between store and send."""

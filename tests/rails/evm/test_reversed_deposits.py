@@ -80,6 +80,7 @@ async def rail(alice: Actor, services: Services, monkeypatch: pytest.MonkeyPatch
     assert await broken_invariants(alice.service.dsn, since) == []
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-163")
 async def test_what_a_deep_reorganisation_drops_is_reversed_and_reinstated_when_it_is_back(rail: ReorganizedRail) -> None:
     """Reported when the new chain is final up to the height of the deposit, and not before."""

@@ -76,6 +76,7 @@ async def are_available(shop: Actor) -> bool:
     return all(method["available"] for method in listed if method["method_id"] in {"ethereum:ETH", "bitcoin:BTC"})
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-162")
 async def test_a_customer_pays_in_ether_and_another_in_bitcoin(shop: Actor, chain: Anvil, core: Core) -> None:
     async with asyncio.timeout(ENDS_WITHIN_S):

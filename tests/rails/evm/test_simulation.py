@@ -39,6 +39,7 @@ def service(server: embedded.Server) -> Iterator[Service]:
         yield running
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("finality", ["finalized", DEPTH + 1])
 async def test_every_payment_is_credited_once_and_every_payout_leaves_once(
     service: Service, finality: Literal["finalized"] | int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

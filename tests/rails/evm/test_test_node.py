@@ -5,11 +5,14 @@ import subprocess
 from collections.abc import Callable
 from typing import NoReturn
 
+import pytest
+
 from tests.rails.evm import anvil
 from tests.rails.evm.anvil import FINAL_DEPTH, Anvil
 from tollhouse.rails.evm.network.node import number_of
 
 
+@pytest.mark.long
 def test_contracts_are_compiled_from_their_source(skip_aloud: Callable[[str], NoReturn]) -> None:
     anvil.require_node(skip_aloud)
     compiled = subprocess.run(

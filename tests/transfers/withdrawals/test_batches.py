@@ -102,6 +102,7 @@ async def test_one_wrong_row_and_nothing_happens(shop: Actor) -> None:
     assert (await shop.get(PATH)).ok().body["withdrawal_batches"] == []
 
 
+@pytest.mark.long
 async def test_the_largest_batch(shop: Actor) -> None:
     await fund(shop, "1000.00")
     batch = (await shop.post(PATH, {"items": [item(external_id=f"row-{n}") for n in range(500)]}, key=str(uuid4()))).ok(201)

@@ -42,6 +42,7 @@ async def is_removed(actor: Actor, body: Any) -> None:
     (await actor.anonymously("PUT", f"{INTEGRATION}/webhook", {}, reading)).refused("missing_scope", 403)
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-5", "W-7", "W-71", "W-72")
 async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: Receiver, harness_of: Open) -> None:
     service = restarted(NOTIFY_DEPRECATED_WH="true")

@@ -121,6 +121,7 @@ async def all_delivered(harness: Harness, events: list[Any]) -> None:
     await eventually(look)
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-52")
 async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another(test: Harness, receiver: Receiver) -> None:
     await test.secret()

@@ -24,6 +24,7 @@ def command(*words: str | Path) -> list[str]:
     return [sys.executable, "-m", "tollhouse", "signer", *map(str, words)]
 
 
+@pytest.mark.long
 async def test_a_worker_gets_signatures_and_no_keys(settings: Path, tmp_path: Path) -> None:
     """Also after a kill. No process shows a key in its environment, and no key is in a log, an answer or the journal."""
     socket, log = tmp_path / "socket", tmp_path / "log"
