@@ -43,7 +43,8 @@ async def filled_form(app: Application, **changes: str) -> list[tuple[str, str]]
         "website_url": now["website_url"] or "",
         "redirect_uris": "\r\n".join(now["redirect_uris"]),
     }
-    return [*(typed | changes).items(), *(("scope", scope) for scope in now["scopes"])]
+    checked = {"scope": now["scopes"], "grant_type": now["grant_types"]}
+    return [*(typed | changes).items(), *((name, value) for name, values in checked.items() for value in values)]
 
 
 async def save(app: Application, form: list[tuple[str, str]]) -> Answer:
@@ -101,7 +102,7 @@ async def test_stale_form_keeps_values_and_shows_differences(app: Application) -
         assert words in page.text
     assert page.text.count('role="rowheader"') == 4
     assert "Load the latest settings" in page.text
-    (await save(app, [*hidden(page).items(), *form[2:]])).ok(409)
+    (await save(app, [*hidden(page).items(), *form[3:]])).ok(409)
     now = await record(app)
     assert (now["name"], now["version"]) == ("Saved meanwhile", 2)
 
@@ -120,6 +121,7 @@ async def test_form_submitted_twice_registers_once(bob: Actor) -> None:
         "client_type": "confidential",
         "redirect_uris": CALLBACK,
         "scope": "account:read",
+        "grant_type": "authorization_code",
     }
     responses = await asyncio.gather(*(bob.form("/developers/apps", fields) for _ in range(3)))
     assert sorted(answer.status for answer in responses) == [200, 303, 303]

@@ -57,7 +57,7 @@ async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBo
         raise RecentAuthenticationRequired
     settings.require_refreshes(new.scopes, new.grant_types or before.grant_types)
     # Nothing below this line may refuse.
-    await clients_store.update(work.tx, owner, client, new, work.now)
+    await clients_store.update(work.tx, owner, client, settings.keep_unset(new, before), work.now)
     if client.scopes - new.scopes:
         await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
     after = await _get(work.tx, owner, client.client_id, work.now)
@@ -138,7 +138,7 @@ async def _record_event(
 
 
 def _settings_of(client: ClientView) -> dict[str, object]:
-    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "grant_types")
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes", "grant_types", *settings.KEPT)
     return {name: getattr(client, name) or None for name in names}
 
 

@@ -27,14 +27,14 @@ CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}|tollhouse-cli")
 INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
-         secret_hash, secret_hint, created_at, updated_at, grant_types)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12)
+         secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at,
-           u.active_connections, u.last_used_at
+           c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
+           c.suspended_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -48,8 +48,8 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.secret_hint, c.created_at, c.updated_at, c.revoked_at, c.suspended_at,
-           u.active_connections, u.last_used_at
+           c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
+           c.suspended_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -69,7 +69,8 @@ LOCK = """
 EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
-           version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9, grant_types = coalesce($10, grant_types)
+           version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9,
+           grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
 """
 SET_STATUS = """
@@ -154,6 +155,9 @@ async def insert(
         secret.hint if secret else None,
         now,
         settings.grant_types or DEFAULT_GRANT_TYPES,
+        settings.logo_uri or None,
+        settings.policy_uri or None,
+        settings.tos_uri or None,
     )
     return inserted == 1
 
@@ -200,6 +204,9 @@ async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: Clie
         settings.scopes.mask,
         now,
         settings.grant_types,
+        settings.logo_uri,
+        settings.policy_uri,
+        settings.tos_uri,
     )
     _require_one_row(updated)
 
@@ -268,6 +275,9 @@ def _view(row: Row) -> ClientView:
         website_url=row["website_url"],
         redirect_uris=row["redirect_uris"],
         grant_types=row["grant_types"],
+        logo_uri=row["logo_uri"],
+        policy_uri=row["policy_uri"],
+        tos_uri=row["tos_uri"],
         scopes=Scopes(row["scope_mask"]).names(),
         version=row["version"],
         status=row["status"],

@@ -104,6 +104,12 @@ class ClientView(Struct, frozen=True, kw_only=True):
     scopes: list[str]
     grant_types: Annotated[list[str], example(["authorization_code", "refresh_token"])]
     """How the application gets tokens."""
+    logo_uri: str | None
+    """https URL of the logo."""
+    policy_uri: str | None
+    """https URL of the privacy policy."""
+    tos_uri: str | None
+    """https URL of the terms of service."""
     version: int
     status: Annotated[ClientStatus, example("enabled")]
     """Whether merchants can connect it."""
@@ -233,8 +239,12 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     name: str
     description: str
     website_url: str | None
+    policy_uri: str | None
+    tos_uri: str | None
     owner_name: str | None
     """None: the application is part of this installation."""
+    owner_email: str | None
+    """Support address in the owner's settings of this environment."""
     registered_at: datetime
     """When the application was registered."""
     connections: int

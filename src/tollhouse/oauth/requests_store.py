@@ -44,7 +44,8 @@ FIND_FOR_MERCHANT = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
            r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
-           c.website_url, c.created_at AS registered_at, o.business_name AS owner_name, r.created_at, r.device_code_hash,
+           c.website_url, c.policy_uri, c.tos_uri, c.created_at AS registered_at, o.business_name AS owner_name,
+           s.branding->>'support_email' AS owner_email, r.created_at, r.device_code_hash,
            r.user_code, r.device_address, r.device_agent,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
@@ -53,6 +54,7 @@ FIND_FOR_MERCHANT = """
     FROM oauth_requests r
     JOIN oauth_clients c ON c.id = r.client_id
     LEFT JOIN merchants o ON o.id = c.merchant_id
+    LEFT JOIN merchant_settings s ON s.merchant_id = c.merchant_id AND s.mode = r.mode
     WHERE r.id_hash = $1 AND r.merchant_id = $2
 """
 # The scopes of the code are those that are requested, registered now and selected. A device code is bound to its digest.

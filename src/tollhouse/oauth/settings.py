@@ -2,7 +2,8 @@
 
 from typing import Annotated, Any, cast, get_args
 
-from msgspec import UNSET, Meta, Struct
+import msgspec
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages, scopes
@@ -13,10 +14,12 @@ from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.kernel.scopes import OFFLINE, Scopes
 from tollhouse.kernel.text import Translatable
 from tollhouse.oauth import redirect_uris
-from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, ClientType, GrantType
+from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, ClientType, ClientView, GrantType
 from tollhouse.oauth.redirect_uris import UrlError
 
 GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
+KEPT = ("logo_uri", "policy_uri", "tos_uri")
+"""Members that keep their value when an update lacks them."""
 VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
@@ -40,6 +43,12 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     website_url: Annotated[Any, TEXT] = UNSET
     grant_types: Annotated[Any, TEXTS, example(["authorization_code", "refresh_token"])] = UNSET
     """How the application gets tokens. Left out of an update, they stay; `null` is the default."""
+    logo_uri: Annotated[Any, TEXT, example("https://app.example/logo.png")] = UNSET
+    """https URL of the logo. Left out of an update, it stays; `null` removes it."""
+    policy_uri: Annotated[Any, TEXT, example("https://app.example/privacy")] = UNSET
+    """https URL of the privacy policy. Left out of an update, it stays; `null` removes it."""
+    tos_uri: Annotated[Any, TEXT, example("https://app.example/terms")] = UNSET
+    """https URL of the terms of service. Left out of an update, it stays; `null` removes it."""
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -95,6 +104,15 @@ class ClientSettings(Struct, frozen=True):
     scopes: Scopes
     grant_types: list[str] | None
     """None: as they are."""
+    logo_uri: str | UnsetType | None
+    policy_uri: str | UnsetType | None
+    tos_uri: str | UnsetType | None
+
+
+def keep_unset(new: ClientSettings, before: ClientView) -> ClientSettings:
+    """The new settings, with the present value of each member that was left out."""
+    kept = {name: getattr(before, name) for name in KEPT if getattr(new, name) is UNSET}
+    return msgspec.structs.replace(new, **kept)
 
 
 def check_new(body: SettingsBody) -> ClientSettings:
@@ -154,6 +172,9 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         redirect_uris=_redirect_uris(body.redirect_uris, errors),
         scopes=_scopes(body.scopes, errors),
         grant_types=_grant_types(body.grant_types, errors),
+        logo_uri=_https_url("logo_uri", body.logo_uri, errors),
+        policy_uri=_https_url("policy_uri", body.policy_uri, errors),
+        tos_uri=_https_url("tos_uri", body.tos_uri, errors),
     )
 
 
@@ -189,6 +210,18 @@ def _website_url(sent: object, errors: _FieldErrors) -> str | None:
     parsed = None if url is None else redirect_uris.parse(url)
     if isinstance(parsed, UrlError):
         errors.add("website_url", *parsed)
+    return url
+
+
+def _https_url(field: str, sent: object, errors: _FieldErrors) -> str | UnsetType | None:
+    if sent is UNSET:
+        return UNSET
+    url = _text(field, sent, errors, required=False)
+    parsed = None if url is None else redirect_uris.parse(url)
+    if isinstance(parsed, UrlError):
+        errors.add(field, *parsed)
+    elif parsed is not None and parsed.scheme != "https":
+        errors.add(field, "https_required", messages.AN_HTTPS_ADDRESS)
     return url
 
 

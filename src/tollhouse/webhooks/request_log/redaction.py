@@ -75,7 +75,19 @@ SHOWN = frozenset(
     }
 )  # fmt: skip
 SUFFIXES = ("_at", "_minor")
-ADDRESSES = frozenset({"url", "webhook_url", "success_url", "cancel_url", "website_url", "destination_url"})
+ADDRESSES = frozenset(
+    {
+        "url",
+        "webhook_url",
+        "success_url",
+        "cancel_url",
+        "website_url",
+        "destination_url",
+        "logo_uri",
+        "policy_uri",
+        "tos_uri",
+    }
+)
 """Only the host of these is kept: paths may contain tokens."""
 OPEN = frozenset({"errors", "details"})
 """Error lists, shown completely. Nothing within private members such as `metadata` is."""

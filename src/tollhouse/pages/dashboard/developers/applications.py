@@ -18,14 +18,15 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.oauth import clients, clients_store, metadata, settings
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
-from tollhouse.oauth.model import ClientView
+from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, ClientView
 from tollhouse.oauth.settings import SettingsBody
 from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.layout import render
 
 VERSION_DIGITS_MAX = 18
-LISTS = ("redirect_uris", "scopes")
+LISTS = ("redirect_uris", "scopes", "grant_types")
 """Fields whose errors name an entry."""
+LINKS = ("logo_uri", "policy_uri", "tos_uri")
 
 
 class ApplicationForm(Struct, frozen=True):
@@ -37,6 +38,11 @@ class ApplicationForm(Struct, frozen=True):
     website_url: str = ""
     redirect_uris: str = ""
     scopes: tuple[str, ...] = ()
+    grant_types: tuple[str, ...] | None = tuple(DEFAULT_GRANT_TYPES)
+    """None: the form did not have them."""
+    logo_uri: str = ""
+    policy_uri: str = ""
+    tos_uri: str = ""
 
     def to_body(self, version: int | UnsetType = UNSET) -> SettingsBody:
         """The settings body of these values."""
@@ -47,6 +53,8 @@ class ApplicationForm(Struct, frozen=True):
             website_url=self.website_url or None,
             redirect_uris=[line.strip() for line in self.redirect_uris.splitlines() if line.strip()],
             scopes=list(self.scopes),
+            grant_types=UNSET if self.grant_types is None else list(self.grant_types),
+            **{name: getattr(self, name) or None for name in LINKS},
             version=version,
         )
 
@@ -68,6 +76,8 @@ def read_form(form: Form) -> ApplicationForm:
         form.one("website_url") or "",
         (form.one("redirect_uris") or "").replace("\r\n", "\n"),
         tuple(form.all("scope")),
+        tuple(form.all("grant_type")) if form.one("grant_types") else None,
+        *(form.one(name) or "" for name in LINKS),
     )
 
 
@@ -80,6 +90,8 @@ def form_of(client: ClientView) -> ApplicationForm:
         client.website_url or "",
         "\n".join(client.redirect_uris),
         tuple(client.scopes),
+        tuple(client.grant_types),
+        *(getattr(client, name) or "" for name in LINKS),
     )
 
 
@@ -97,6 +109,8 @@ def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
         "description": (form.description, saved.description),
         "website_url": (form.website_url, saved.website_url),
         "redirect_uris": ("\n".join(form.to_body().redirect_uris), saved.redirect_uris),
+        "grant_types": tuple("\n".join(sorted(kept.grant_types or ())) for kept in (form, saved)),
+        **{name: (getattr(form, name), getattr(saved, name)) for name in LINKS},
         "scopes": (_scopes_only_in(form, saved), _scopes_only_in(saved, form)),
     }
     return [Difference(name, submitted, kept) for name, (submitted, kept) in pairs.items() if submitted != kept]

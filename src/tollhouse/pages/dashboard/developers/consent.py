@@ -11,6 +11,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.identity import emails, sessions, sessions_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
@@ -317,11 +318,13 @@ def _require_form_token(request: Request, form: Form, person: Person, request_id
 async def preview(request: Request, caller: Person, client_id: str) -> Response:
     """The page that a merchant sees who connects, with every scope of the application and buttons without effect."""
     client = await get_client(request, caller, client_id)
-    context = page_context(request, caller, _imagined(request, caller, client), DEFAULT_SELECTED)
+    settings = await payment_settings.of(request.services.db, MerchantEnv(caller.merchant_id, request.mode or "test"))
+    imagined = _imagined(request, caller, client, settings.branding.support_email)
+    context = page_context(request, caller, imagined, DEFAULT_SELECTED)
     return page(request, "dashboard/consent/page.html", preview=True, nothing_selected=False, client=client, **context)
 
 
-def _imagined(request: Request, owner: Person, client: ClientView) -> ConsentRequest:
+def _imagined(request: Request, owner: Person, client: ClientView, owner_email: str | None) -> ConsentRequest:
     """What a request of this application would be. It is not stored."""
     return ConsentRequest(
         id_hash=b"",
@@ -340,7 +343,10 @@ def _imagined(request: Request, owner: Person, client: ClientView) -> ConsentReq
         name=client.name,
         description=client.description,
         website_url=client.website_url,
+        policy_uri=client.policy_uri,
+        tos_uri=client.tos_uri,
         owner_name=owner.business_name,
+        owner_email=owner_email,
         registered_at=datetime.fromisoformat(client.created_at),
         connections=client.active_connections,
     )
