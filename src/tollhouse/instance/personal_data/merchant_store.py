@@ -37,8 +37,8 @@ PROJECTS = """
 """
 API_KEYS = "SELECT id, mode, name, created_at, revoked_at FROM api_keys WHERE merchant_id = $1 ORDER BY created_at, id"
 APPLICATIONS = """
-    SELECT id, client_type, name, description, website_url, logo_uri, policy_uri, tos_uri, redirect_uris, status, created_at, updated_at, revoked_at,
-           suspended_at
+    SELECT id, client_type, name, description, website_url, logo_uri, policy_uri, tos_uri, redirect_uris, status,
+           created_at, updated_at, revoked_at, suspended_at
     FROM oauth_clients WHERE merchant_id = $1 ORDER BY created_at, id
 """
 GRANTS = """
