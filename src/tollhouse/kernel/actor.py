@@ -17,6 +17,10 @@ class Actor(Struct, frozen=True):
     id: str = ""
     address: str | None = None
     request: str = ""
+    credential_id: UUID | None = None
+    """The connection or API key of a request of the Integration API."""
+    is_limited: bool = False
+    """Whether that has limits (`accounts.spending`)."""
 
     @property
     def request_id(self) -> UUID | None:

@@ -29,13 +29,15 @@ EXCHANGE = """
         FROM client
         WHERE k.code_hash = $2 AND k.client_id = client.id AND k.auth_epoch = client.auth_epoch
           AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
-        RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch
+        RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch, k.limits,
+                  k.proposals_only
     ), new_grant AS (
         INSERT INTO oauth_grants
-            (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at)
+            (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at,
+             limits, proposals_only)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
                CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
-               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7
+               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only
         FROM code
         RETURNING scope_mask, expires_at
     )

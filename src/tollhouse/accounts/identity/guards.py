@@ -26,7 +26,7 @@ from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, Requ
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.kernel import clock, scopes, tokens
-from tollhouse.kernel.actor import Actor
+from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 from tollhouse.kernel.ids import Mode
 
@@ -236,9 +236,9 @@ async def _show_navigation(request: Request, person: Person) -> None:
 
 
 def _actor_of(request: Request, caller: Caller) -> Actor:
-    if caller.client_id is not None:
-        return request.actor_of("application", caller.client_id)
-    return request.actor_of("api_key", caller.api_key_id) if caller.api_key_id is not None else request.actor
+    kind: ActorKind = "api_key" if caller.client_id is None else "application"
+    name = str(caller.client_id or caller.api_key_id)
+    return Actor(kind, name, request.address, request.server_request_id, caller.credential_id, caller.is_limited)
 
 
 def _count_request(request: Request, caller: Caller) -> None:

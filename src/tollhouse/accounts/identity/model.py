@@ -1,6 +1,7 @@
 """The callers of the API and pages, and the errors of authentication and authorization."""
 
 from datetime import datetime, tzinfo
+from ipaddress import IPv4Network, IPv6Network
 from uuid import UUID
 
 from msgspec import Struct
@@ -26,6 +27,16 @@ class Caller(Struct, frozen=True):
     grant_id: GrantId | None = None
     client_is_public: bool = False
     use_is_stale: bool = False
+    is_limited: bool = False
+    """Whether the connection or key has limits: `accounts.spending`."""
+    proposals_only: bool = False
+    allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
+    """Where requests with this API key may come from; empty: from anywhere."""
+
+    @property
+    def credential_id(self) -> UUID | None:
+        """The ID of the connection or the API key."""
+        return self.grant_id or self.api_key_id
 
     @property
     def idempotency_name(self) -> str:

@@ -20,6 +20,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
            c.client_type, m.business_name, m.suspended_at, a.last_used_at, t.retryable_until > $2 AS is_retryable,
+           g.limits IS NOT NULL AS is_limited, g.proposals_only,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
@@ -32,7 +33,8 @@ BEARER = """
       AND g.revoked_at IS NULL AND g.expires_at > $2 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
 """
 API_KEY = """
-    SELECT k.id, k.scope_mask, k.mode, k.merchant_id, m.business_name, m.suspended_at, a.last_used_at
+    SELECT k.id, k.scope_mask, k.mode, k.merchant_id, m.business_name, m.suspended_at, a.last_used_at,
+           k.limits IS NOT NULL AS is_limited, k.proposals_only, k.allowed_networks
     FROM api_keys k
     JOIN merchants m ON m.id = k.merchant_id
     LEFT JOIN api_key_activity a ON a.api_key_id = k.id
@@ -123,6 +125,8 @@ async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tu
         grant_id=GrantId(row["grant_id"]),
         client_is_public=row["client_type"] == "public",
         use_is_stale=_is_stale(row, now),
+        is_limited=row["is_limited"],
+        proposals_only=row["proposals_only"],
     )
     if row["suspended_at"] is not None:
         return caller, AccountSuspended
@@ -140,6 +144,9 @@ async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Cal
         Scopes(row["scope_mask"]),
         api_key_id=ApiKeyId(row["id"]),
         use_is_stale=_is_stale(row, now),
+        is_limited=row["is_limited"],
+        proposals_only=row["proposals_only"],
+        allowed_networks=tuple(row["allowed_networks"] or ()),
     )
     return caller, AccountSuspended if row["suspended_at"] is not None else None
 
