@@ -1,16 +1,17 @@
 """The path of the base URL: removed from requests, added to responses.
 
-Inside the service, paths do not have it. A reverse proxy may pass the path on or strip it; both work. RFC 8414 inserts
-the well-known part between the host and the path of an issuer.
+Inside the service, paths do not have it. A reverse proxy may pass the path on or strip it; both work. RFC 8414 and
+RFC 9728 insert the well-known part between the host and the path of an issuer or a resource.
 """
 
 import re
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from tollhouse.kernel import resources
 from tollhouse.platform.settings.config import Settings
 
-METADATA = "/.well-known/oauth-authorization-server"
+WELL_KNOWN = ("/.well-known/oauth-authorization-server", resources.WELL_KNOWN)
 PATHS = re.compile(r'(?<=\s)((?:href|action|formaction|src|data-poll|data-path)=")/(?!/)')
 """Where pages contain a path of the service. Quotes in texts are escaped, so only markup of templates matches."""
 ROOT = re.compile(rb"(?i)(;\s*path=)/(?=;|$)")
@@ -33,8 +34,9 @@ class BasePath:
         """The path of a request without the base path. Paths that are not below it stay unchanged."""
         if not self._path:
             return path
-        if path == METADATA + self._path:
-            return METADATA
+        for known in WELL_KNOWN:
+            if (path + "/").startswith(f"{known}{self._path}/"):
+                return known + path.removeprefix(known + self._path)
         if path == self._path:
             return "/"
         rest = path.removeprefix(self._path)

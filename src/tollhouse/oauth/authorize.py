@@ -23,8 +23,9 @@ from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, clients_store, redirect_uris, requests_store
+from tollhouse.oauth import client_auth, clients_store, redirect_uris, requests_store, resources
 from tollhouse.oauth.model import (
     AuthorizationRequest,
     InvalidScope,
@@ -50,6 +51,10 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
     code_challenge: Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$")]
     code_challenge_method: Literal["S256"]
     mode: Mode | UnsetType = UNSET
+    resource: Annotated[
+        str | UnsetType,
+        Meta(description="What the tokens will open: URL of the Integration API, the default, or of `/mcp`."),
+    ] = UNSET
 
 
 class SentParameters(Struct, frozen=True):
@@ -57,6 +62,7 @@ class SentParameters(Struct, frozen=True):
 
     form: Form
     client: RegisteredClient | None
+    base_url: str
 
     def one(self, name: str) -> str | None:
         """The value of a parameter that was sent once; None if it is missing, empty or repeated."""
@@ -78,6 +84,11 @@ class SentParameters(Struct, frozen=True):
     def mode(self) -> str:
         """The mode, live by default."""
         return self.one("mode") or "live"
+
+    @property
+    def resource(self) -> Resource:
+        """What the tokens will open, the Integration API by default. Raises `InvalidTarget`."""
+        return resources.requested(self.form, self.base_url) or "api"
 
 
 def require_client_id(sent: SentParameters) -> None:
@@ -157,6 +168,11 @@ def require_mode(sent: SentParameters) -> None:
         raise InvalidRequest("`mode` must be live or test.")
 
 
+def require_resource(sent: SentParameters) -> None:
+    """`resource` names one resource of this server, if it is sent (RFC 8707)."""
+    _ = sent.resource
+
+
 Rule = Callable[[SentParameters], None]
 BEFORE_REDIRECT: tuple[Rule, ...] = (
     require_client_id,
@@ -172,6 +188,7 @@ BY_REDIRECT: tuple[Rule, ...] = (
     require_code_challenge,
     require_code_challenge_method,
     require_mode,
+    require_resource,
 )
 
 
@@ -226,9 +243,10 @@ async def _count_anonymous(request: Request) -> None:
 async def _read_parameters(request: Request) -> SentParameters:
     # A NUL becomes another control character, so that the rule of its parameter rejects it.
     form = parse_form(request.query.replace(b"%00", b"%01"))
-    client_id = SentParameters(form, None).one("client_id")
+    base_url = request.services.settings.base_url
+    client_id = SentParameters(form, None, base_url).one("client_id")
     client = await clients_store.find_registered(request.services.db, client_id) if client_id else None
-    return SentParameters(form, client)
+    return SentParameters(form, client, base_url)
 
 
 def _error_redirect(request: Request, sent: SentParameters, error: ApiError) -> Response:
@@ -246,6 +264,7 @@ def _authorization_request(sent: SentParameters) -> AuthorizationRequest:
         state=cast("str", sent.state),
         challenge=cast("bytes", client_auth.parse_challenge(sent.one("code_challenge") or "")),
         mode=cast("Mode", sent.mode),
+        resource=sent.resource,
     )
 
 

@@ -23,7 +23,7 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import client_auth, clients_store, requests_store
-from tollhouse.oauth.authorize import SentParameters, require_mode, require_scope
+from tollhouse.oauth.authorize import SentParameters, require_mode, require_resource, require_scope
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
     DeviceRequest,
@@ -34,6 +34,7 @@ from tollhouse.oauth.model import (
     TooManyFailures,
     UnauthorizedClient,
 )
+from tollhouse.oauth.resources import InvalidTarget
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (*client_auth.PARAMETERS, "scope", "mode")
@@ -49,6 +50,8 @@ class DeviceForm(Struct, frozen=True):
     scope: Annotated[str, example("payments:read offline_access")]
     """Scopes separated by spaces, at least one besides offline_access."""
     mode: Mode | UnsetType = UNSET
+    resource: str | UnsetType = UNSET
+    """What the tokens will open: URL of the Integration API, the default, or of `/mcp`."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
 
@@ -74,7 +77,7 @@ class DeviceAuthorization(Struct, frozen=True):
     "POST",
     "/api/v2/oauth/device_authorization",
     guard=client_guard,
-    errors=(InvalidRequest, InvalidClient, TooManyFailures, TooManyDevices, UnauthorizedClient, InvalidScope),
+    errors=(InvalidRequest, InvalidClient, TooManyFailures, TooManyDevices, UnauthorizedClient, InvalidScope, InvalidTarget),
     reads=DeviceForm,
     responses=DeviceAuthorization,
 )
@@ -86,7 +89,7 @@ async def authorize_device(request: Request) -> Response:
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":
         raise InvalidClient(detail="paused")
-    sent = SentParameters(form, client)
+    sent = SentParameters(form, client, request.services.settings.base_url)
     _require_allowed(client, sent)
     await _count(request)
     # Nothing below this line may refuse.
@@ -130,6 +133,7 @@ def _require_allowed(client: RegisteredClient, sent: SentParameters) -> None:
         raise UnauthorizedClient
     require_scope(sent)
     require_mode(sent)
+    require_resource(sent)
     if sent.mode == "live" and sent.scopes and sent.scopes & WRITES and not client.device_writes_allowed:
         raise InvalidScope(
             "Devices of this application must not request permissions that write in live mode, until an operator allows it."
@@ -156,6 +160,7 @@ def _device_request(
         auth_epoch=client.auth_epoch,
         scopes=sent.scopes or scopes.Scopes(0),
         mode="test" if sent.mode == "test" else "live",
+        resource=sent.resource,
         device_code_hash=device_code_hash,
         user_code=user_code,
         address=request.address,

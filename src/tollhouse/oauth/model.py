@@ -11,6 +11,7 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.platform.database.errors import OutcomeUnknown
@@ -187,6 +188,7 @@ class AuthorizationRequest(Struct, frozen=True):
     state: str
     challenge: bytes
     mode: Mode
+    resource: Resource
 
 
 class DeviceRequest(Struct, frozen=True):
@@ -197,23 +199,11 @@ class DeviceRequest(Struct, frozen=True):
     auth_epoch: int
     scopes: Scopes
     mode: Mode
+    resource: Resource
     device_code_hash: bytes
     user_code: str
     address: str
     agent: str
-
-
-class DevicePoll(Struct, frozen=True):
-    """What a request of a device is when it is polled. `is_early`: before the interval has passed."""
-
-    decision: Decision | None
-    is_early: bool
-    is_expired: bool
-    is_ended: bool
-    """The application was paused, or its settings were changed."""
-    is_used: bool
-    """The tokens were issued."""
-    is_redeemable: bool
 
 
 CONNECTION_COUNT_MAX = 1_000
@@ -230,6 +220,7 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     scopes: Scopes
     state: str | None
     mode: Mode
+    resource: Resource
     created_at: datetime
     expires_at: datetime
     decision: Decision | None

@@ -2,22 +2,25 @@
 
 from datetime import datetime
 
+from msgspec import Struct
+
 from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest, DevicePoll, DeviceRequest
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest, Decision, DeviceRequest
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO oauth_requests
-        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, mac_key_id, created_at,
+        (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, resource, mac_key_id, created_at,
          expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 INSERT_OF_DEVICE = """
     INSERT INTO oauth_requests
-        (id_hash, client_id, auth_epoch, scope_mask, mode, mac_key_id, created_at, expires_at, device_code_hash, user_code,
-         device_address, device_agent)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+        (id_hash, client_id, auth_epoch, scope_mask, mode, resource, mac_key_id, created_at, expires_at, device_code_hash,
+         user_code, device_address, device_agent)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (user_code) WHERE user_code IS NOT NULL DO NOTHING
 """
 FIND_BY_USER_CODE = "SELECT device_code_hash FROM oauth_requests WHERE user_code = $1 AND expires_at > $2"
@@ -26,14 +29,14 @@ LOCK_OF_DEVICE = "SELECT FROM oauth_requests WHERE device_code_hash = $1 AND cli
 # A poll before its time raises the interval by 5 s.
 POLL = """
     WITH request AS MATERIALIZED (
-        SELECT id_hash, client_id, auth_epoch, decision, expires_at,
+        SELECT id_hash, client_id, auth_epoch, decision, resource, expires_at,
                coalesce(polled_at > $3::timestamptz - make_interval(secs => poll_interval_s), false) AS is_early
         FROM oauth_requests WHERE device_code_hash = $1 AND client_id = $2
     )
     UPDATE oauth_requests r SET polled_at = $3, poll_interval_s = r.poll_interval_s + CASE WHEN q.is_early THEN 5 ELSE 0 END
     FROM request q JOIN oauth_clients c ON c.id = q.client_id
     WHERE r.id_hash = q.id_hash
-    RETURNING q.decision, q.is_early, q.expires_at <= $3 AS is_expired,
+    RETURNING q.decision, q.resource, q.is_early, q.expires_at <= $3 AS is_expired,
               q.auth_epoch <> c.auth_epoch OR c.status <> 'enabled' AS is_ended,
               EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.used_at IS NOT NULL) AS is_used,
               EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.expires_at > $3) AS is_redeemable
@@ -42,7 +45,7 @@ BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND mercha
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
 FIND_FOR_MERCHANT = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
-           r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
+           r.resource, r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
            c.website_url, c.policy_uri, c.tos_uri, c.created_at AS registered_at, o.business_name AS owner_name,
            s.branding->>'support_email' AS owner_email, r.created_at, r.device_code_hash,
@@ -68,11 +71,12 @@ ALLOW = """
           AND r.scope_mask & c.scope_mask & $3 & ~262144 <> 0
         RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, coalesce(r.redirect_uri, '') AS redirect_uri,
                   coalesce(r.challenge, r.device_code_hash) AS challenge,
-                  r.scope_mask & c.scope_mask & $3 AS scope_mask
+                  r.scope_mask & c.scope_mask & $3 AS scope_mask, r.resource
     )
     INSERT INTO oauth_codes
-        (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, created_at, expires_at)
-    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, $4, $6 FROM decided
+        (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
+         expires_at)
+    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6 FROM decided
 """
 DENY = """
     UPDATE oauth_requests r SET decision = 'denied', decided_at = $3
@@ -92,6 +96,20 @@ DELETE_CODES = """
 """
 
 
+class DevicePoll(Struct, frozen=True):
+    """What a request of a device is when it is polled. `is_early`: before the interval has passed."""
+
+    decision: Decision | None
+    resource: Resource
+    is_early: bool
+    is_expired: bool
+    is_ended: bool
+    """The application was paused, or its settings were changed."""
+    is_used: bool
+    """The tokens were issued."""
+    is_redeemable: bool
+
+
 async def insert(
     db: Pool, id_hash: bytes, request: AuthorizationRequest, mac_key_id: str, now: datetime, expires_at: datetime
 ) -> None:
@@ -106,6 +124,7 @@ async def insert(
         request.state,
         request.challenge,
         request.mode,
+        request.resource,
         mac_key_id,
         now,
         expires_at,
@@ -122,6 +141,7 @@ async def insert_of_device(db: Pool, new: DeviceRequest, mac_key_id: str, now: d
             new.auth_epoch,
             new.scopes.mask,
             new.mode,
+            new.resource,
             mac_key_id,
             now,
             expires_at,

@@ -7,11 +7,13 @@ A refresh needs no such lock: it changes no scopes of its grant, and waits for i
 """
 
 from datetime import datetime
+from typing import Literal
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, GrantId
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.connections_model import RevokedGrant
 from tollhouse.oauth.model import IssuedToken, RefreshUnknown, TokensUnknown
@@ -29,21 +31,28 @@ EXCHANGE = """
         FROM client
         WHERE k.code_hash = $2 AND k.client_id = client.id AND k.auth_epoch = client.auth_epoch
           AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
+          AND k.resource = coalesce($13, k.resource)
         RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch, k.limits,
-                  k.proposals_only
+                  k.proposals_only, k.resource
     ), new_grant AS (
         INSERT INTO oauth_grants
             (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at,
-             limits, proposals_only)
+             limits, proposals_only, resource)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
                CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
-               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only
+               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only, resource
         FROM code
         RETURNING scope_mask, expires_at
     )
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
     SELECT $9, $6, scope_mask, least($10, expires_at) FROM new_grant
     RETURNING scope_mask, expires_at
+"""
+# The conditions of `EXCHANGE` without the requested resource: tells invalid_target from invalid_grant.
+FIND_RESOURCE_OF_CODE = """
+    SELECT k.resource FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id AND c.auth_epoch = k.auth_epoch
+    WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL
+      AND k.expires_at > $5 AND c.status = 'enabled'
 """
 # A used code, sent again with the right binding. The code's own expiry does not matter.
 REVOKE_BY_REPLAYED_CODE = """
@@ -55,6 +64,7 @@ REVOKE_BY_REPLAYED_CODE = """
 """
 # A grant in its last second issues no access token, so that `expires_in` is never 0.
 # $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
+# $11 is the requested resource, null for that of the grant.
 REFRESHED = """refreshed AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
         FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id
@@ -63,7 +73,7 @@ REFRESHED = """refreshed AS (
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
           AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
           AND g.scope_mask & c.scope_mask & 262144 <> 0
-          AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
+          AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0 AND g.resource = coalesce($11, g.resource)
         RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
     )"""
 REFRESH = f"""
@@ -76,13 +86,13 @@ REFRESH = f"""
 REFRESH_RETRYABLY = f"""
     WITH {REFRESHED}, token AS (
         INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, retryable_until)
-        SELECT $8, id, scope_mask, least($9, expires_at), least($11, $9 - interval '1 s', expires_at - interval '1 s')
+        SELECT $8, id, scope_mask, least($9, expires_at), least($12, $9 - interval '1 s', expires_at - interval '1 s')
         FROM refreshed
         RETURNING token_hash, grant_id, scope_mask, expires_at, retryable_until
     ), retry AS (
         INSERT INTO oauth_refresh_retries AS r
             (grant_id, generation, request_hash, token_hash, scope_mask, encrypted_tokens, token_expires_at, expires_at)
-        SELECT grant_id, $3, $12, token_hash, scope_mask, $13, expires_at, retryable_until FROM token
+        SELECT grant_id, $3, $13, token_hash, scope_mask, $14, expires_at, retryable_until FROM token
         ON CONFLICT (grant_id) DO UPDATE SET
             generation = excluded.generation, request_hash = excluded.request_hash, token_hash = excluded.token_hash,
             scope_mask = excluded.scope_mask, encrypted_tokens = excluded.encrypted_tokens,
@@ -101,14 +111,17 @@ FIND_RETRY = """
       AND c.status = 'enabled' AND c.secret_hash IS NOT DISTINCT FROM $7::bytea
       AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
       AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
-      AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0
+      AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0 AND g.resource = coalesce($8, g.resource)
 """
 # A statement of its own: the next one sees what was committed while this one waited.
 LOCK_GRANT = "SELECT FROM oauth_grants WHERE id = $1 AND client_id = $2 FOR NO KEY UPDATE"
-# A retry that gets no tokens: the application or the grant has changed. True if only the requested scope is at fault.
-IS_SCOPE_OF_RETRY_REFUSED = """
-    SELECT c.status = 'enabled' AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
-           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) <> 0
+# A retry that gets no tokens: the application or the grant has changed, unless the requested scope or resource is at fault.
+FIND_REFUSAL_OF_RETRY = """
+    SELECT CASE WHEN c.status <> 'enabled' OR g.grant_epoch <> c.grant_epoch OR g.revoked_at IS NOT NULL
+                     OR g.expires_at <= $5 THEN 'grant'
+                WHEN g.resource <> $7 THEN 'target'
+                WHEN coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) <> 0 THEN 'scope'
+                ELSE 'grant' END
     FROM oauth_refresh_retries r
     JOIN oauth_grants g ON g.id = r.grant_id AND g.refresh_generation = r.generation + 1
     JOIN oauth_clients c ON c.id = g.client_id
@@ -121,13 +134,12 @@ REVOKE_BY_REPLAYED_REFRESH = """
       AND g.refresh_generation > $3 AND g.revoked_at IS NULL AND g.expires_at > $4
     RETURNING g.client_id, c.name, g.merchant_id, g.mode
 """
-# The condition of `REFRESH` without the requested scope: tells invalid_scope from invalid_grant.
-IS_CURRENT_REFRESH = """
-    SELECT EXISTS (
-        SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
-        WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
-          AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL
-          AND g.expires_at >= $5::timestamptz + interval '1 s' AND g.scope_mask & c.scope_mask & 262144 <> 0)
+# The condition of `REFRESH` without the requested scope and resource: tells what they are from invalid_grant.
+FIND_RESOURCE_OF_REFRESH = """
+    SELECT g.resource FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+    WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
+      AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL
+      AND g.expires_at >= $5::timestamptz + interval '1 s' AND g.scope_mask & c.scope_mask & 262144 <> 0
 """
 REVOKE_BY_ACCESS = """
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
@@ -183,9 +195,13 @@ class NewGrant(Struct, frozen=True):
 
 
 class NewTokens(Struct, frozen=True):
-    """The tokens of a refresh. Without `refresh_hash` the grant cannot be refreshed again."""
+    """The tokens of a refresh. Without `refresh_hash` the grant cannot be refreshed again.
+
+    `scopes` and `resource` are those that the request names; None for those of the grant.
+    """
 
     scopes: Scopes | None
+    resource: Resource | None
     refresh_hash: bytes | None
     token_hash: bytes
     token_expires_at: datetime
@@ -200,10 +216,11 @@ class NewRetry(Struct, frozen=True):
 
 
 class RetryRequest(Struct, frozen=True):
-    """What a request for stored tokens is recognized by, and the scopes that it asks for; None for every granted scope."""
+    """What a request for stored tokens is recognized by, and what it asks for, as in `NewTokens`."""
 
     hash: bytes
     scopes: Scopes | None
+    resource: Resource | None
 
 
 class StoredTokens(Struct, frozen=True):
@@ -214,14 +231,21 @@ class StoredTokens(Struct, frozen=True):
 
 
 async def exchange(
-    db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, secret_hash: bytes | None
+    db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, secret_hash: bytes | None, resource: Resource | None
 ) -> IssuedToken | None:
     """Use the code and insert its grant; None if the code is unknown, used or expired, or its binding does not match.
 
-    None also for another secret than that of the application.
+    None also for another secret than that of the application, and for another resource than that of the code.
     """
-    row = await _write(db, EXCHANGE, *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new), secret_hash)
+    values = *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new)
+    row = await _write(db, EXCHANGE, *values, secret_hash, resource)
     return _issued_token(row) if row else None
+
+
+async def find_resource_of_code(tx: Tx, binding: CodeBinding, now: datetime) -> Resource | None:
+    """The resource of a code that could be exchanged; None if it could not."""
+    resource: Resource | None = await tx.fetchval(FIND_RESOURCE_OF_CODE, *msgspec.structs.astuple(binding), now)
+    return resource
 
 
 async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -> RevokedGrant | None:
@@ -256,7 +280,7 @@ async def find_retry(
     db: Pool, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime, secret_hash: bytes | None
 ) -> StoredTokens | None:
     """What this very request was answered; None if it was not, or if it could not be answered so any more."""
-    row = await db.fetchrow(FIND_RETRY, *_of_retry(client_id, token, request, now), secret_hash)
+    row = await db.fetchrow(FIND_RETRY, *_of_retry(client_id, token, request, now), secret_hash, request.resource)
     return StoredTokens(row["encrypted_tokens"], _issued_token(row)) if row else None
 
 
@@ -265,12 +289,14 @@ async def lock_grant(tx: Tx, client_id: ClientId, grant_id: GrantId) -> None:
     await tx.fetchrow(LOCK_GRANT, grant_id, client_id)
 
 
-async def is_scope_of_retry_refused(
+async def find_refusal_of_retry(
     tx: Tx, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime
-) -> bool | None:
-    """Of a retry that gets no tokens: whether only its scope is at fault. None: the request is no retry."""
-    refused: bool | None = await tx.fetchval(IS_SCOPE_OF_RETRY_REFUSED, *_of_retry(client_id, token, request, now))
-    return refused
+) -> Literal["grant", "target", "scope"] | None:
+    """Why a retry gets no tokens: its grant has changed, or its resource or scope is not granted. None: it is no retry."""
+    refusal: Literal["grant", "target", "scope"] | None = await tx.fetchval(
+        FIND_REFUSAL_OF_RETRY, *_of_retry(client_id, token, request, now), request.resource
+    )
+    return refusal
 
 
 async def revoke_by_replayed_refresh_token(
@@ -280,9 +306,11 @@ async def revoke_by_replayed_refresh_token(
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_REFRESH, token.grant_id, client_id, token.generation, now))
 
 
-async def is_current_refresh_token(tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime) -> bool:
-    """Whether this refresh token could be used with another scope."""
-    return bool(await tx.fetchval(IS_CURRENT_REFRESH, token.grant_id, client_id, token.generation, token.hash, now))
+async def find_resource_of_refresh_token(tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime) -> Resource | None:
+    """The resource of a refresh token that could be used with another scope or resource; None if it could not."""
+    values = token.grant_id, client_id, token.generation, token.hash, now
+    resource: Resource | None = await tx.fetchval(FIND_RESOURCE_OF_REFRESH, *values)
+    return resource
 
 
 async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> RevokedGrant | None:
@@ -318,6 +346,7 @@ async def _refresh(
         new.token_hash,
         new.token_expires_at,
         secret_hash,
+        new.resource,
         *retry,
     )
     return _issued_token(row) if row else None

@@ -23,8 +23,18 @@ from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, REFRESH_KEY_CHARS_MIN, REFRESH_RETRY_S
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, clients_store, connections, refresh_retries, refresh_tokens, requests_store, store
+from tollhouse.oauth import (
+    client_auth,
+    clients_store,
+    connections,
+    refresh_retries,
+    refresh_tokens,
+    requests_store,
+    resources,
+    store,
+)
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.connections_model import RevokedGrant
 from tollhouse.oauth.model import (
@@ -46,6 +56,7 @@ from tollhouse.oauth.model import (
 )
 from tollhouse.oauth.refresh_retries import Retries, TokenPair
 from tollhouse.oauth.refresh_tokens import RefreshToken
+from tollhouse.oauth.resources import InvalidTarget, OtherTarget
 from tollhouse.oauth.store import CodeBinding, NewGrant, NewRetry, NewTokens, RetryRequest
 from tollhouse.platform.database.pool import Tx
 
@@ -76,6 +87,8 @@ class TokenForm(Struct, frozen=True):
     """The code of the device, for the grant type `urn:ietf:params:oauth:grant-type:device_code`."""
     scope: str | UnsetType = UNSET
     """Fewer scopes than were granted, separated by spaces. Only for a refresh token."""
+    resource: str | UnsetType = UNSET
+    """The resource that the connection was granted for (RFC 8707). It can be left out."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
 
@@ -101,6 +114,7 @@ class TokenHeaders(Struct, frozen=True):
         TooManyFailures,
         InvalidGrant,
         InvalidScope,
+        InvalidTarget,
         UnauthorizedClient,
         AuthorizationPending,
         SlowDown,
@@ -143,22 +157,27 @@ class TokenAttempt(Struct, frozen=True):
 
 
 def _exchange(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
+    resource = _resource(request, form)
     binding = _code_binding(sent, form)
-    return TokenAttempt(_redeem(request, sent, binding), lambda tx, client: _refuse_code(tx, request, client, binding))
+    redeem = _redeem(request, sent, binding, resource)
+    return TokenAttempt(redeem, lambda tx, client: _refuse_code(tx, request, client, binding, resource))
 
 
 def _redeem_device_code(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
     device_code = form.one("device_code")
     if device_code is None:
         raise InvalidRequest("`device_code` is required.")
+    resource = _resource(request, form)
     if not tokens.is_well_formed(tokens.DEVICE_CODE_PREFIX, device_code):
         raise InvalidGrant(detail="not a device code")
     code_hash = tokens.digest(device_code)
-    redeem = _redeem(request, sent, CodeBinding(sent.client_id, code_hash, "", code_hash))
-    return TokenAttempt(redeem, lambda tx, client: _refuse_device_code(tx, request, client, code_hash))
+    redeem = _redeem(request, sent, CodeBinding(sent.client_id, code_hash, "", code_hash), resource)
+    return TokenAttempt(redeem, lambda tx, client: _refuse_device_code(tx, request, client, code_hash, resource))
 
 
-async def _refuse_device_code(tx: Tx, request: Request, client: VerifiedClient, code_hash: bytes) -> ApiError:
+async def _refuse_device_code(
+    tx: Tx, request: Request, client: VerifiedClient, code_hash: bytes, resource: Resource | None
+) -> ApiError:
     """The error of a device that gets no tokens (RFC 8628 section 3.5). A device code that was used ends nothing."""
     registered = await clients_store.find_registered(request.services.db, client.client_id)
     if registered is None or DEVICE_CODE_GRANT not in registered.grant_types:
@@ -166,6 +185,8 @@ async def _refuse_device_code(tx: Tx, request: Request, client: VerifiedClient, 
     poll = await requests_store.poll(tx, client.client_id, code_hash, request.now)
     if poll is None or poll.is_used:
         return InvalidGrant(detail="device code unknown or used")
+    if resource not in {None, poll.resource}:
+        return OtherTarget()
     if poll.decision == "denied":
         return AccessDenied()
     if poll.is_ended or not (poll.is_redeemable if poll.decision else not poll.is_expired):
@@ -173,7 +194,9 @@ async def _refuse_device_code(tx: Tx, request: Request, client: VerifiedClient, 
     return SlowDown() if poll.is_early else AuthorizationPending()
 
 
-def _redeem(request: Request, sent: SentCredentials, binding: CodeBinding) -> Callable[[], Awaitable[TokenResponse | None]]:
+def _redeem(
+    request: Request, sent: SentCredentials, binding: CodeBinding, resource: Resource | None
+) -> Callable[[], Awaitable[TokenResponse | None]]:
     """Use the code, whose grant and tokens are made now."""
     settings, now = request.services.settings, request.now
     grant_id = GrantId(new_id())
@@ -189,7 +212,7 @@ def _redeem(request: Request, sent: SentCredentials, binding: CodeBinding) -> Ca
     )
 
     async def exchange() -> TokenResponse | None:
-        issued = await store.exchange(request.services.db, binding, new, now, sent.secret_hash)
+        issued = await store.exchange(request.services.db, binding, new, now, sent.secret_hash, resource)
         if issued is None:
             return None
         return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
@@ -197,10 +220,14 @@ def _redeem(request: Request, sent: SentCredentials, binding: CodeBinding) -> Ca
     return exchange
 
 
-async def _refuse_code(tx: Tx, request: Request, client: VerifiedClient, binding: CodeBinding) -> InvalidGrant:
+async def _refuse_code(
+    tx: Tx, request: Request, client: VerifiedClient, binding: CodeBinding, resource: Resource | None
+) -> ApiError:
     """The error of a code that cannot be exchanged. If it was, its grant is revoked."""
     replayed = await store.revoke_by_replayed_code(tx, binding, request.now)
     if replayed is None:
+        if resource is not None and await store.find_resource_of_code(tx, binding, request.now) not in {None, resource}:
+            return OtherTarget()
         return InvalidGrant(detail="code unknown, used, expired or not matching")
     await _record_replay(tx, request, client, replayed, "code replayed")
     return InvalidGrant(detail="code replayed, grant revoked")
@@ -227,7 +254,7 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     encoded = form.one("refresh_token")
     if encoded is None:
         raise InvalidRequest("`refresh_token` is required.")
-    requested = _requested_scopes(form)
+    requested, resource = _requested_scopes(form), _resource(request, form)
     keys, now = request.services.keys, request.now
     token = refresh_tokens.parse(keys, encoded)
     if token is None:
@@ -241,6 +268,7 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     )
     new = NewTokens(
         requested,
+        resource,
         tokens.digest(pair.refresh_token) if pair.refresh_token else None,
         tokens.digest(pair.access_token),
         now + clock.seconds(request.services.settings.access_token_ttl),
@@ -251,8 +279,8 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
         return None if issued is None else _response(issued, now, *pair)
 
     if retries is None:
-        return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token))
-    asked = RetryRequest(retries.request_hash, requested)
+        return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token, resource))
+    asked = RetryRequest(retries.request_hash, requested, resource)
     retry = NewRetry(now + clock.seconds(REFRESH_RETRY_S), retries.request_hash, retries.encrypt(pair))
 
     async def refresh_or_repeat() -> TokenResponse | None:
@@ -271,13 +299,17 @@ async def _refuse_retry(
 ) -> ApiError:
     """The error of a refresh with a key. One that may be repeated ends nothing, whatever else has changed."""
     await store.lock_grant(tx, client.client_id, token.grant_id)
-    scope_refused = await store.is_scope_of_retry_refused(tx, client.client_id, token, asked, request.now)
-    if scope_refused is None:
-        return await _refuse_refresh(tx, request, client, token)
-    return _ungranted_scope() if scope_refused else InvalidGrant(detail="the grant of a repeated refresh has changed")
+    refusal = await store.find_refusal_of_retry(tx, client.client_id, token, asked, request.now)
+    if refusal is None:
+        return await _refuse_refresh(tx, request, client, token, asked.resource)
+    if refusal == "grant":
+        return InvalidGrant(detail="the grant of a repeated refresh has changed")
+    return OtherTarget() if refusal == "target" else _ungranted_scope()
 
 
-async def _refuse_refresh(tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken) -> ApiError:
+async def _refuse_refresh(
+    tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken, resource: Resource | None
+) -> ApiError:
     """The error of a refresh token that cannot be used. If it was replaced, its grant is revoked."""
     replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, request.now)
     if replayed is not None:
@@ -286,9 +318,10 @@ async def _refuse_refresh(tx: Tx, request: Request, client: VerifiedClient, toke
             "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
             detail="refresh token replayed, grant revoked",
         )
-    if await store.is_current_refresh_token(tx, client.client_id, token, request.now):
-        return _ungranted_scope()
-    return InvalidGrant(detail="refresh token not current")
+    granted = await store.find_resource_of_refresh_token(tx, client.client_id, token, request.now)
+    if granted is None:
+        return InvalidGrant(detail="refresh token not current")
+    return _ungranted_scope() if resource in {None, granted} else OtherTarget()
 
 
 def _ungranted_scope() -> InvalidScope:
@@ -298,6 +331,10 @@ def _ungranted_scope() -> InvalidScope:
 async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:
     work = Work(tx, request.services, request.now, request.actor_of("application", client.client_id))
     await connections.record_revocation(work, revoked, reason)
+
+
+def _resource(request: Request, form: Form) -> Resource | None:
+    return resources.requested(form, request.services.settings.base_url)
 
 
 def _requested_scopes(form: Form) -> Scopes | None:

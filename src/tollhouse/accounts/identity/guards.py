@@ -25,10 +25,11 @@ from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, RequestsLeft, limit_headers
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
-from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel import clock, resources, scopes, tokens
 from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.resources import Resource
 
 REQUESTS = RequestMeter()
 
@@ -36,19 +37,20 @@ PREFETCH_HEADERS = ("sec-purpose", "purpose", "x-moz")
 
 
 class CredentialGuard:
-    """An API key or an access token with one of the scopes; any credential if none is named."""
+    """An API key or an access token of the resource with one of the scopes; any credential if none is named."""
 
-    def __init__(self, *any_of: str) -> None:
+    def __init__(self, *any_of: str, resource: Resource = "api") -> None:
         required = scopes.parse(any_of)
         if required is None:
             raise ValueError(f"{any_of} names no scope")
         self._any_of = any_of
         self._required = required
+        self._resource: Resource = resource
         self.label = " or ".join(any_of) or "any credential"
 
     async def admit(self, request: Request) -> Caller:
         """Authentication 401, then rate limit 429, then suspension 403, then scope 403."""
-        caller, suspension = await _authenticate(request)
+        caller, suspension = await _authenticate(request, self._resource)
         request.caller = caller
         request.actor = _actor_of(request, caller)
         _count_request(request, caller)
@@ -57,13 +59,13 @@ class CredentialGuard:
     async def admit_again(self, request: Request) -> Caller:
         """Check the credential of a request that takes long, at the time of now. It is not counted again."""
         request.now = clock.now()
-        return self._require(*await _authenticate(request))
+        return self._require(*await _authenticate(request, self._resource))
 
     def _require(self, caller: Caller, suspension: store.Suspension | None) -> Caller:
         if suspension is not None:
             raise suspension
         if self._required and not self._required & caller.scopes:
-            raise MissingScope(self._any_of[0])
+            raise MissingScope(self._any_of[0], *self._any_of)
         return caller
 
     async def record_use(self, request: Request, caller: Caller) -> None:
@@ -182,7 +184,7 @@ class MeteredGuard(PublicGuard):
 
 
 def scope(*any_of: str) -> CredentialGuard:
-    """A credential with one of these scopes; the first one is named by `missing_scope`."""
+    """A credential with one of these scopes. `missing_scope` names the first one, and its challenge all of them."""
     return CredentialGuard(*any_of)
 
 
@@ -254,7 +256,7 @@ def _count_request(request: Request, caller: Caller) -> None:
         request.headers_to_add = limit_headers(limit, left)
 
 
-async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | None]:
+async def _authenticate(request: Request, resource: Resource) -> tuple[Caller, store.Suspension | None]:
     bearer = request.headers.getlist("authorization")
     keys = request.headers.getlist("x-api-key")
     if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):
@@ -267,20 +269,24 @@ async def _authenticate(request: Request) -> tuple[Caller, store.Suspension | No
             else None
         )
         if found is None:
-            raise InvalidApiKey
+            raise InvalidApiKey(_metadata_url(request, resource))
         return found
     scheme, _, token = bearer[0].partition(" ") if bearer else ("", "", "")
     if scheme.lower() != "bearer":
-        raise NoCredential
+        raise NoCredential(_metadata_url(request, resource))
     token = token.strip(" ")
     found = (
-        await store.find_by_access_token(request.services.db, tokens.digest(token), request.now)
+        await store.find_by_access_token(request.services.db, tokens.digest(token), resource, request.now)
         if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token)
         else None
     )
     if found is None:
-        raise InvalidToken
+        raise InvalidToken(_metadata_url(request, resource))
     return found
+
+
+def _metadata_url(request: Request, resource: Resource) -> str:
+    return resources.metadata_url(resource, request.services.settings.base_url)
 
 
 async def mode_of(request: Request, person: Person) -> Mode:

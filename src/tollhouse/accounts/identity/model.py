@@ -10,14 +10,19 @@ from tollhouse.kernel.clock import zone_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 
 CHALLENGE = 'Bearer realm="tollhouse"'
+INVALID_TOKEN = f'{CHALLENGE}, error="invalid_token"'
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}
 
 
 class Caller(Struct, frozen=True):
-    """The caller of the integration API: an API key, or an application with an access token (`client_id` and `grant_id`)."""
+    """The caller of the integration API: an API key, or an application with an access token (`client_id` and `grant_id`).
+
+    `resource` is what the access token was granted for; None for an API key.
+    """
 
     env: MerchantEnv
     business_name: str
@@ -26,6 +31,7 @@ class Caller(Struct, frozen=True):
     client_id: ClientId | None = None
     grant_id: GrantId | None = None
     client_is_public: bool = False
+    resource: Resource | None = None
     use_is_stale: bool = False
     is_limited: bool = False
     """Whether the connection or key has limits: `accounts.spending`."""
@@ -102,43 +108,46 @@ class InvalidCredentials(ApiError):
     solution = "Check email address and password, or reset the password."
 
 
-class NoCredential(ApiError):
+class Unauthenticated(ApiError):
+    """401 of a resource. The challenge says where the metadata of the resource is (RFC 9728 section 5.1)."""
+
+    status, challenge = 401, CHALLENGE
+
+    def __init__(self, metadata_url: str) -> None:
+        super().__init__(headers={"WWW-Authenticate": f'{self.challenge}, resource_metadata="{metadata_url}"'})
+
+
+class NoCredential(Unauthenticated):
     """401: no API key and no access token. The challenge has no error attribute (RFC 6750 section 3.1)."""
 
-    code, status, message = "authentication_required", 401, "Send an API key or an OAuth access token."
-
-    def __init__(self) -> None:
-        super().__init__(headers={"WWW-Authenticate": CHALLENGE})
+    code, message = "authentication_required", "Send an API key or an OAuth access token."
 
 
-class InvalidToken(ApiError):
-    """401: the token is unknown, malformed, expired or revoked."""
+class InvalidToken(Unauthenticated):
+    """401: the token is unknown, malformed, expired or revoked, or of another resource."""
 
-    code, status, message = "invalid_token", 401, "The access token is unknown, expired or revoked."
+    code, message, challenge = "invalid_token", "The access token is unknown, expired or revoked.", INVALID_TOKEN
     solution = "Refresh the access token. If that fails, ask the merchant to connect again."
 
-    def __init__(self) -> None:
-        super().__init__(headers={"WWW-Authenticate": f'{CHALLENGE}, error="invalid_token"'})
 
-
-class InvalidApiKey(ApiError):
+class InvalidApiKey(Unauthenticated):
     """401: the API key is unknown, malformed or revoked."""
 
-    code, status, message = "invalid_api_key", 401, "The API key is unknown or revoked."
+    code, message = "invalid_api_key", "The API key is unknown or revoked."
     solution = "Check that the key is complete and not revoked, or create a new one in the dashboard."
-
-    def __init__(self) -> None:
-        super().__init__(headers={"WWW-Authenticate": CHALLENGE})
 
 
 class MissingScope(ApiError):
-    """403: the credential lacks the scope named by `scope`. The challenge uses the error code of RFC 6750."""
+    """403: the credential lacks the scope named by `scope`.
+
+    The challenge uses the error code of RFC 6750, and names every scope that the request needs.
+    """
 
     code, status, message = "missing_scope", 403, "The credential does not have the required scope."
     solution = "Use a key or a connection with the scope that `scope` names."
 
-    def __init__(self, scope: str) -> None:
-        challenge = f'Bearer error="insufficient_scope", scope="{scope}"'
+    def __init__(self, scope: str, *needed: str) -> None:
+        challenge = f'Bearer error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
         super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
 
 

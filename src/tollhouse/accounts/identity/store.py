@@ -11,6 +11,7 @@ from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspe
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
+from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.database.batched_store import for_many
 from tollhouse.platform.database.pool import Pool, Row, Tx
@@ -19,8 +20,8 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 # planned: otherwise the plan for these values always looks cheaper than the generic one, and each check is planned again.
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
-           c.client_type, m.business_name, m.suspended_at, a.last_used_at, t.retryable_until > $2 AS is_retryable,
-           g.limits IS NOT NULL AS is_limited, g.proposals_only,
+           g.resource, c.client_type, m.business_name, m.suspended_at, a.last_used_at,
+           t.retryable_until > $2 AS is_retryable, g.limits IS NOT NULL AS is_limited, g.proposals_only,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
@@ -107,13 +108,15 @@ DELETE_OLD_FAILURES = """
 """
 
 
-async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:
-    """The caller of an access token, and the error if it is suspended; None if the token is not valid.
+async def find_by_access_token(
+    db: Pool, token_hash: bytes, resource: Resource, now: datetime
+) -> tuple[Caller, Suspension | None] | None:
+    """The caller of an access token, and the error if it is suspended; None if the token is not valid for the resource.
 
     The first use ends the retries of a retry-safe refresh, before the request has any effect.
     """
     row = await db.fetchrow_in_batch(BEARERS, (token_hash,), now, HORIZON)
-    if row is None:
+    if row is None or row["resource"] != resource:
         return None
     if row["is_retryable"]:
         await db.execute(END_RETRIES, token_hash, row["grant_id"], now, HORIZON)
@@ -124,6 +127,7 @@ async def find_by_access_token(db: Pool, token_hash: bytes, now: datetime) -> tu
         client_id=ClientId(row["client_id"]),
         grant_id=GrantId(row["grant_id"]),
         client_is_public=row["client_type"] == "public",
+        resource=resource,
         use_is_stale=_is_stale(row, now),
         is_limited=row["is_limited"],
         proposals_only=row["proposals_only"],

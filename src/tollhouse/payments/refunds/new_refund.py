@@ -183,7 +183,7 @@ async def destination(
     if payer is not None and account == payer_account:
         return Destination(account, payer.name, account)
     if not may_withdraw:
-        raise MissingScope(SCOPE_FOR_OTHER_RECEIVERS)
+        raise MissingScope(SCOPE_FOR_OTHER_RECEIVERS, "payments:write", SCOPE_FOR_OTHER_RECEIVERS)
     method = gate.method_of(current.rail, current.currency, catalogue)
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")

@@ -233,6 +233,12 @@ class InvalidState(ApiError):
     code = "invalid_state"
 
 
+class InvalidTarget(ApiError):
+    """The error code `invalid_target`."""
+
+    code = "invalid_target"
+
+
 class InvalidToken(ApiError):
     """The error code `invalid_token`."""
 
