@@ -13,7 +13,7 @@ TABLE = re.compile(r"CREATE (?:UNLOGGED )?TABLE public\.(\w+) \((.*?)\n\)", re.D
 COLUMN = re.compile(r'^ +"?(\w+)"? (?:text|jsonb?|bytea|inet|cidr|xml|character)\b', re.MULTILINE)
 CODES = """
     cancel_url challenge client_id created_by_client_id created_by_type currency failure_code from_currency id_hash
-    key_hash key_id kind mac_key_id method_id mode network_fee_mode outcome provider_reference rail redirect_uri
+    key_hash key_id kind mac_key_id method_id mode network_fee_mode outcome provider_reference rail redirect_uri resource
     revoked_because settlement side source_type status success_url to_currency trigger type webhook_url
 """
 """Codes, settings of applications and hashes, whatever the table."""

@@ -79,6 +79,20 @@ async def test_the_metadata_is_where_rfc_8414_puts_it(owner: Actor) -> None:
     assert (await owner.anonymously("GET", "/openapi.json")).ok().body["servers"] == [{"url": ORIGIN + PATH}]
 
 
+async def test_the_metadata_of_resources_is_where_rfc_9728_puts_it(owner: Actor) -> None:
+    for resource in ("", "/api/v2/integration", "/mcp"):
+        usual = (await owner.anonymously("GET", f"/.well-known/oauth-protected-resource{resource}")).ok().body
+        between = (await owner.send("GET", f"{ORIGIN}/.well-known/oauth-protected-resource{PATH}{resource}")).ok().body
+        assert usual == between
+        assert usual["resource"] == ORIGIN + PATH + (resource or "/api/v2/integration")
+        assert usual["authorization_servers"] == [ORIGIN + PATH]
+    refused = (await owner.anonymously("GET", "/api/v2/integration/account")).refused("authentication_required", 401)
+    named = f"{ORIGIN}/.well-known/oauth-protected-resource{PATH}/api/v2/integration"
+    assert f'resource_metadata="{named}"' in refused.headers["WWW-Authenticate"]
+    for beside in (f"{PATH}x/mcp", f"{PATH}/mcp/x", f"/x{PATH}/mcp"):
+        (await owner.send("GET", f"{ORIGIN}/.well-known/oauth-protected-resource{beside}")).ok(404)
+
+
 async def test_a_proxy_may_take_the_path_away(owner: Actor) -> None:
     # The browser sends its cookies to the path that it sees; the proxy passes them on.
     cookies = {"Cookie": "; ".join(f"{cookie.key}={cookie.value}" for cookie in owner.http.cookie_jar)}

@@ -82,7 +82,8 @@ async def test_the_account_by_api_key(alice: Actor) -> None:
 async def test_nobody_comes_in_with_the_wrong_credential(service: Service, alice: Actor) -> None:
     path = "/api/v2/integration/account"
     nothing = (await alice.anonymously("GET", path)).refused("authentication_required", 401)
-    assert nothing.headers["WWW-Authenticate"] == 'Bearer realm="tollhouse"'
+    metadata = f"{service.url}/.well-known/oauth-protected-resource/api/v2/integration"
+    assert nothing.headers["WWW-Authenticate"] == f'Bearer realm="tollhouse", resource_metadata="{metadata}"'
     key = await alice.key()
     both = {"X-API-Key": key, "Authorization": "Bearer that_x"}
     (await alice.anonymously("GET", path, headers=both)).refused("invalid_request", 400)

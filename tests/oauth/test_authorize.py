@@ -223,7 +223,7 @@ async def test_repeated_parameters_are_rejected(alice: Actor, app: Application, 
         {"mode": ""},
         {"mode": None},
         {"mode": "live"},
-        {"nonce": "n", "prompt": "login", "resource": "x", "foo": "\x00"},
+        {"nonce": "n", "prompt": "login", "audience": "x", "foo": "\x00"},
     ],
 )
 async def test_unknown_parameters_and_scope_order_are_ignored(
@@ -283,6 +283,7 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
         "code_challenge": "short",
         "code_challenge_method": "plain",
         "mode": "sandbox",
+        "resource": "https://evil.example/mcp",
     }
     assert_json_error(await request(alice, app, **wrong), "invalid_request", 400)
     wrong["client_id"] = "thc_unknown"
@@ -296,8 +297,8 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
     for name in list(wrong):
         descriptions.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
-    expected = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode"]
-    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 7
+    expected = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode", "resource"]
+    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 8
     assert len(expected) == len(BY_REDIRECT)
     assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
 
@@ -317,4 +318,5 @@ def test_rules_are_in_the_documented_order() -> None:
         "require_code_challenge",
         "require_code_challenge_method",
         "require_mode",
+        "require_resource",
     ]

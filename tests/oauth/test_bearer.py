@@ -25,6 +25,11 @@ async def token(app: Application, alice: Actor) -> str:
     return (await app.connect(alice, "account:read payments:read"))["access_token"]
 
 
+def metadata(actor: Actor) -> str:
+    """What each challenge says about the metadata of the API (RFC 9728)."""
+    return f'resource_metadata="{actor.service.url}/.well-known/oauth-protected-resource{INTEGRATION}"'
+
+
 async def get(actor: Actor, path: str = ACCOUNT, *headers: tuple[str, str]) -> Answer:
     """GET with these headers, which may repeat."""
     async with (
@@ -38,7 +43,7 @@ async def get(actor: Actor, path: str = ACCOUNT, *headers: tuple[str, str]) -> A
 async def test_missing_credential_challenge_has_no_error(alice: Actor) -> None:
     for headers in ([], [("Authorization", "Basic eDp5")], [("Authorization", "that_x")]):
         answer = (await get(alice, ACCOUNT, *headers)).refused("authentication_required", 401)
-        assert answer.headers["WWW-Authenticate"] == REALM
+        assert answer.headers["WWW-Authenticate"] == f"{REALM}, {metadata(alice)}"
         assert answer.headers["Access-Control-Allow-Origin"] == "*"
 
 
@@ -49,7 +54,7 @@ async def test_anything_but_an_active_access_token_is_invalid(app: Application, 
     wrong = ["x", token[:-1], token + "x", token.upper(), "that_" + "0" * 49, tokens["refresh_token"], code]
     for sent in (*wrong, app.client_secret or "", "é", '"', "a,b"):
         answer = (await get(alice, ACCOUNT, ("Authorization", f"Bearer {sent}"))).refused("invalid_token", 401)
-        assert answer.headers["WWW-Authenticate"] == f'{REALM}, error="invalid_token"'
+        assert answer.headers["WWW-Authenticate"] == f'{REALM}, error="invalid_token", {metadata(alice)}'
         assert sent not in answer.text or len(sent) < 4
 
 

@@ -8,11 +8,12 @@ from tollhouse.instance.slices import operations
 from tollhouse.kernel import limits
 from tollhouse.kernel.errors import ServerError
 from tollhouse.oauth.model import InvalidScope, UnsupportedResponseType
+from tollhouse.oauth.resources import InvalidTarget
 from tollhouse.platform.settings.config import load
 
 TEXT = (Path(__file__).parents[2] / "docs" / "oauth-reference.md").read_text()
 ROW = re.compile(r"^\| (.+?) \| (.+?) \|$", re.MULTILINE)
-BY_REDIRECT = {InvalidScope, UnsupportedResponseType, ServerError}
+BY_REDIRECT = {InvalidScope, InvalidTarget, UnsupportedResponseType, ServerError}
 
 
 def section(title: str) -> str:

@@ -10,6 +10,7 @@ from tollhouse.accounts.identity.model import InvalidToken
 from tollhouse.http.request import Headers, Request
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
+from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import DEVICE_CODE_GRANT
 
 SCOPE = "account:read payments:read offline_access"
@@ -69,6 +70,48 @@ async def test_a_token_opens_the_resource_of_its_grant_alone(app: Application, a
         assert await opens(services, tokens["access_token"], "mcp")
         assert not await opens(services, tokens["access_token"], "api")
     assert [row["resource"] for row in await alice.sql(OF_THE_GRANTS, app.client_id)] == ["api", "api", "mcp"]
+
+
+async def test_the_metadata_of_the_resources(mallory: Actor) -> None:
+    base = mallory.service.url
+    known = "/.well-known/oauth-protected-resource"
+    for path, resource in (("", "/api/v2/integration"), ("/api/v2/integration",) * 2, ("/mcp", "/mcp")):
+        answer = (await mallory.anonymously("GET", known + path, headers={"Origin": "https://spa.example"})).ok()
+        assert answer.headers["Access-Control-Allow-Origin"] == "*"
+        assert answer.headers["Cache-Control"] == "public, max-age=3600"
+        assert answer.body["resource_name"]
+        scopes = [permission.scope for permission in PERMISSIONS if permission.scope != "offline_access"]
+        described = {name: value for name, value in answer.body.items() if name != "resource_name"}
+        assert described == {
+            "resource": base + resource,
+            "authorization_servers": [base],
+            "scopes_supported": scopes,
+            "bearer_methods_supported": ["header"],
+            "resource_documentation": f"{base}/docs",
+        }
+    (await mallory.anonymously("GET", f"{known}/api/v2/oauth")).refused("not_found", 404)
+
+
+async def test_every_401_says_where_the_metadata_is(app: Application, alice: Actor) -> None:
+    named = f'resource_metadata="{alice.service.url}/.well-known/oauth-protected-resource/api/v2/integration"'
+    of_mcp = (await app.connect(alice, "account:read", resource=mcp(app)))["access_token"]
+    for code, headers in {
+        "authentication_required": {},
+        "invalid_token": {"Authorization": f"Bearer {of_mcp}"},
+        "invalid_api_key": {"X-API-Key": "th_test_x"},
+    }.items():
+        refused = await alice.anonymously("GET", "/api/v2/integration/account", headers=headers)
+        challenge = refused.refused(code, 401).headers["WWW-Authenticate"]
+        error = ', error="invalid_token"' if code == "invalid_token" else ""
+        assert challenge == f'Bearer realm="tollhouse"{error}, {named}'
+
+
+async def test_a_403_names_every_scope_that_is_needed(app: Application, alice: Actor) -> None:
+    token = (await app.connect(alice, "account:read"))["access_token"]
+    for path, needed in {"/payment-methods": "projects:read settings:read", "/balances": "balances:read"}.items():
+        refused = (await app.api(token, "GET", path)).refused("missing_scope", 403)
+        assert refused.headers["WWW-Authenticate"] == f'Bearer error="insufficient_scope", scope="{needed}"'
+        assert refused.body["scope"] == needed.split()[0]
 
 
 async def test_authorize_takes_one_resource(app: Application, alice: Actor) -> None:
@@ -133,7 +176,7 @@ async def test_a_token_at_the_other_resource_is_no_use(app: Application, alice: 
     (await app.refresh(first["refresh_token"], key=KEY)).refused("invalid_grant", 400)
 
 
-async def test_a_device_asks_for_one_resource(app: Application, alice: Actor, services: Services) -> None:
+async def test_a_device_requests_one_resource(app: Application, alice: Actor, services: Services) -> None:
     asked = {"scope": SCOPE, "mode": "test"}
     for sent in malformed(app):
         (await app.protocol(DEVICE, {**asked, "resource": sent})).refused("invalid_target", 400)

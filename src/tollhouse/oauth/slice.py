@@ -9,7 +9,7 @@ from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S, REFRESH_RETRY_S
-from tollhouse.oauth import api, authorize, device, metadata, requests_store, revoke, store, token
+from tollhouse.oauth import api, authorize, device, metadata, protected_resources_api, requests_store, revoke, store, token
 from tollhouse.platform.database import partitions
 from tollhouse.platform.database.cleanup import delete_in_batches
 
@@ -46,6 +46,7 @@ async def drop_token_partitions(services: Services) -> None:
 SLICE = Slice(
     operations=(
         *metadata.OPERATIONS,
+        *protected_resources_api.OPERATIONS,
         *token.OPERATIONS,
         *revoke.OPERATIONS,
         *authorize.OPERATIONS,

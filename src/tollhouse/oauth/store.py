@@ -116,7 +116,7 @@ FIND_RETRY = """
 # A statement of its own: the next one sees what was committed while this one waited.
 LOCK_GRANT = "SELECT FROM oauth_grants WHERE id = $1 AND client_id = $2 FOR NO KEY UPDATE"
 # A retry that gets no tokens: the application or the grant has changed, unless the requested scope or resource is at fault.
-FIND_REFUSAL_OF_RETRY = """
+FIND_ERROR_OF_RETRY = """
     SELECT CASE WHEN c.status <> 'enabled' OR g.grant_epoch <> c.grant_epoch OR g.revoked_at IS NOT NULL
                      OR g.expires_at <= $5 THEN 'grant'
                 WHEN g.resource <> $7 THEN 'target'
@@ -289,14 +289,14 @@ async def lock_grant(tx: Tx, client_id: ClientId, grant_id: GrantId) -> None:
     await tx.fetchrow(LOCK_GRANT, grant_id, client_id)
 
 
-async def find_refusal_of_retry(
+async def find_error_of_retry(
     tx: Tx, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime
 ) -> Literal["grant", "target", "scope"] | None:
     """Why a retry gets no tokens: its grant has changed, or its resource or scope is not granted. None: it is no retry."""
-    refusal: Literal["grant", "target", "scope"] | None = await tx.fetchval(
-        FIND_REFUSAL_OF_RETRY, *_of_retry(client_id, token, request, now), request.resource
+    error: Literal["grant", "target", "scope"] | None = await tx.fetchval(
+        FIND_ERROR_OF_RETRY, *_of_retry(client_id, token, request, now), request.resource
     )
-    return refusal
+    return error
 
 
 async def revoke_by_replayed_refresh_token(

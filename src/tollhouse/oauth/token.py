@@ -299,12 +299,12 @@ async def _refuse_retry(
 ) -> ApiError:
     """The error of a refresh with a key. One that may be repeated ends nothing, whatever else has changed."""
     await store.lock_grant(tx, client.client_id, token.grant_id)
-    refusal = await store.find_refusal_of_retry(tx, client.client_id, token, asked, request.now)
-    if refusal is None:
+    error = await store.find_error_of_retry(tx, client.client_id, token, asked, request.now)
+    if error is None:
         return await _refuse_refresh(tx, request, client, token, asked.resource)
-    if refusal == "grant":
+    if error == "grant":
         return InvalidGrant(detail="the grant of a repeated refresh has changed")
-    return OtherTarget() if refusal == "target" else _ungranted_scope()
+    return OtherTarget() if error == "target" else _ungranted_scope()
 
 
 async def _refuse_refresh(

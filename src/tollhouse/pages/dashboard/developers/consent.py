@@ -334,6 +334,7 @@ def _imagined(request: Request, owner: Person, client: ClientView, owner_email: 
         scopes=scopes.known(client.scopes),
         state="",
         mode=request.mode or "test",
+        resource="api",
         created_at=request.now,
         expires_at=request.now + timedelta(seconds=AUTHORIZATION_REQUEST_S),
         decision=None,
