@@ -920,6 +920,161 @@ BEGIN
     RETURN (SELECT 9007199254740991 - sum(CASE a.code WHEN 'debt' THEN -a.balance ELSE a.balance END)
             FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
 END $$;
+CREATE FUNCTION public.limits_are_valid(p_limits jsonb) RETURNS boolean
+    LANGUAGE sql IMMUTABLE STRICT
+    AS $_$
+    SELECT p_limits ?& '{limits,recipients,expires_at}'
+       AND p_limits - '{limits,recipients,expires_at}'::text[] = '{}' AND jsonb_typeof(p_limits -> 'limits') = 'array'
+       AND jsonb_typeof(p_limits -> 'recipients') IN ('array', 'null')
+       AND jsonb_typeof(p_limits -> 'expires_at') IN ('string', 'null')
+       AND p_limits <> '{"limits": [], "recipients": null, "expires_at": null}'
+       AND (SELECT count(*) = count(DISTINCT (e -> 'kind', e -> 'currency')) FROM jsonb_array_elements(p_limits -> 'limits') e)
+       AND NOT EXISTS (
+           SELECT FROM jsonb_array_elements(p_limits -> 'limits') e
+           WHERE NOT coalesce(
+               e ->> 'kind' IN ('withdrawals', 'refunds', 'balance_payments', 'conversions', 'fulfillments')
+               AND e ->> 'currency' ~ '^[A-Z0-9]{2,12}$'
+               AND coalesce((e ->> 'per_transaction_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
+               AND coalesce((e ->> 'per_day_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
+               AND coalesce((e ->> 'per_month_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991, false))
+$_$;
+CREATE FUNCTION public.limits_give_back() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE limit_uses SET given_back_minor = amount_minor WHERE (merchant_id, source_id) = (NEW.merchant_id, NEW.id);
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.limits_give_back_released() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE limit_uses SET given_back_minor = least(amount_minor, given_back_minor + NEW.released - OLD.released)
+    WHERE (merchant_id, source_id) = (NEW.merchant_id, NEW.source_id);
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.limits_lock(p_merchant uuid, p_mode text, p_spender text) RETURNS void
+    LANGUAGE sql
+    AS $$
+    SELECT pg_advisory_xact_lock(hashtextextended(format('limits %s %s %s', p_merchant, p_mode, p_spender), 0))
+$$;
+CREATE FUNCTION public.limits_of_credential(p_credential uuid) RETURNS TABLE(merchant_id uuid, mode text, spender text, limits jsonb, is_counted boolean)
+    LANGUAGE sql STABLE ROWS 1
+    AS $$
+    SELECT g.merchant_id, g.mode, g.client_id, g.limits, g.limits IS NOT NULL OR EXISTS (
+               SELECT FROM oauth_grants o
+               WHERE (o.merchant_id, o.mode, o.client_id) = (g.merchant_id, g.mode, g.client_id) AND o.limits IS NOT NULL)
+    FROM oauth_grants g WHERE g.id = p_credential
+    UNION ALL
+    SELECT k.merchant_id, k.mode, k.id::text, k.limits, k.limits IS NOT NULL FROM api_keys k WHERE k.id = p_credential
+$$;
+CREATE FUNCTION public.limits_replace(p_credential uuid, p_limits jsonb) RETURNS void
+    LANGUAGE sql
+    AS $$
+    UPDATE oauth_grants SET limits = p_limits WHERE id = p_credential;
+    UPDATE api_keys SET limits = p_limits WHERE id = p_credential;
+$$;
+CREATE FUNCTION public.limits_require_use() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    c record;
+    kinds text[] := ARRAY[TG_ARGV[0]];
+    made jsonb;
+    code text;
+    amount bigint;
+BEGIN
+    SELECT * INTO c FROM limits_of_credential(NEW.credential_id);
+    IF NOT FOUND OR (c.merchant_id, c.mode) <> (NEW.merchant_id, NEW.mode) THEN
+        RAISE EXCEPTION 'a connection or key asks for what is of its merchant and mode'
+            USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'limits_own_credential';
+    END IF;
+    IF NOT c.is_counted THEN
+        RETURN NULL;
+    END IF;
+    made := to_jsonb(NEW);
+    code := made ->> TG_ARGV[1];
+    amount := (SELECT sum((made ->> name)::bigint) FROM unnest(string_to_array(TG_ARGV[2], ' ')) name);
+    IF TG_ARGV[0] = 'refunds' AND EXISTS (
+        SELECT FROM outgoing_transfers o WHERE o.id = NEW.id AND o.receiver IS DISTINCT FROM o.payer_account) THEN
+        kinds := kinds || 'withdrawals'::text;
+    END IF;
+    IF c.limits IS NULL THEN
+        INSERT INTO limit_uses (source_id, kind, merchant_id, mode, spender, credential_id, currency, amount_minor, used_at)
+        SELECT NEW.id, k, c.merchant_id, c.mode, c.spender, NEW.credential_id, code, amount,
+               time_of_environment(c.merchant_id, c.mode, NEW.created_at)
+        FROM unnest(kinds) k ON CONFLICT (merchant_id, source_id, kind) DO NOTHING;
+    ELSIF EXISTS (
+        SELECT FROM unnest(kinds) k
+        WHERE NOT EXISTS (SELECT FROM limit_uses u
+                          WHERE (u.merchant_id, u.source_id, u.kind, u.spender, u.currency)
+                                = (c.merchant_id, NEW.id, k, c.spender, code)
+                            AND u.amount_minor >= amount)) THEN
+        RAISE EXCEPTION 'what a limited connection or key asks for counts towards its limits'
+            USING ERRCODE = 'serialization_failure', TABLE = TG_TABLE_NAME, CONSTRAINT = 'limits_used';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.limits_spend(p_credential uuid, p_kind text, p_source uuid, p_currency text, p_amount bigint, p_rail text, p_account text, p_now timestamp with time zone) RETURNS TABLE(reason text, period text, limit_minor bigint, remaining_minor bigint, resets_at timestamp with time zone)
+    LANGUAGE plpgsql ROWS 1
+    AS $$
+DECLARE
+    c record;
+    bound record;
+    entry jsonb;
+    spent bigint;
+    present timestamptz;
+BEGIN
+    SELECT * INTO STRICT c FROM limits_of_credential(p_credential);
+    PERFORM limits_lock(c.merchant_id, c.mode, c.spender);
+    SELECT * INTO STRICT c FROM limits_of_credential(p_credential);
+    IF c.limits IS NULL THEN
+        RETURN;
+    END IF;
+    present := time_of_environment(c.merchant_id, c.mode, p_now);
+    SELECT e INTO entry FROM jsonb_array_elements(c.limits -> 'limits') e
+    WHERE (e ->> 'kind', e ->> 'currency') = (p_kind, p_currency);
+    reason := CASE
+        WHEN (c.limits ->> 'expires_at')::timestamptz <= present THEN 'expired'
+        WHEN p_kind = 'withdrawals' AND c.limits -> 'recipients' <> 'null' AND NOT EXISTS (
+            SELECT FROM withdrawal_recipients r
+            WHERE (r.merchant_id, r.mode, r.rail, r.account) = (c.merchant_id, c.mode, p_rail, p_account)
+              AND c.limits -> 'recipients' ? r.id::text) THEN 'recipient'
+        WHEN entry IS NULL AND c.limits @> jsonb_build_object('limits', jsonb_build_array(jsonb_build_object('kind', p_kind)))
+            THEN 'currency'
+    END;
+    IF reason IS NOT NULL THEN
+        RETURN QUERY SELECT reason, 'transaction', 0::bigint, 0::bigint, NULL::timestamptz;
+        RETURN;
+    END IF;
+    IF p_amount > (entry ->> 'per_transaction_minor')::bigint THEN
+        RETURN QUERY SELECT 'amount', 'transaction', (entry ->> 'per_transaction_minor')::bigint,
+                            (entry ->> 'per_transaction_minor')::bigint, NULL::timestamptz;
+        RETURN;
+    END IF;
+    FOR bound IN
+        SELECT * FROM (VALUES ('day', (entry ->> 'per_day_minor')::bigint, interval '24 hours'),
+                              ('month', (entry ->> 'per_month_minor')::bigint, interval '30 days')) b (period, most, span)
+        WHERE b.most IS NOT NULL
+    LOOP
+        SELECT coalesce(sum(u.amount_minor - u.given_back_minor), 0) INTO spent FROM limit_uses u
+        WHERE (u.merchant_id, u.mode, u.spender, u.kind, u.currency)
+              = (c.merchant_id, c.mode, c.spender, p_kind, p_currency) AND u.used_at > present - bound.span;
+        IF spent + p_amount > bound.most THEN
+            -- When as much has left the window as this needs; never for more than the limit itself.
+            RETURN QUERY SELECT 'amount', bound.period, bound.most, greatest(bound.most - spent, 0), (
+                SELECT min(w.used_at) + bound.span FROM (
+                    SELECT u.used_at, sum(u.amount_minor - u.given_back_minor) OVER (ORDER BY u.used_at) AS freed
+                    FROM limit_uses u
+                    WHERE (u.merchant_id, u.mode, u.spender, u.kind, u.currency)
+                          = (c.merchant_id, c.mode, c.spender, p_kind, p_currency) AND u.used_at > present - bound.span) w
+                WHERE spent - w.freed + p_amount <= bound.most);
+            RETURN;
+        END IF;
+    END LOOP;
+    INSERT INTO limit_uses (source_id, kind, merchant_id, mode, spender, credential_id, currency, amount_minor, used_at)
+    VALUES (p_source, p_kind, c.merchant_id, c.mode, c.spender, p_credential, p_currency, p_amount, present);
+END $$;
 CREATE FUNCTION public.line_items_total(items jsonb) RETURNS numeric
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -1316,6 +1471,7 @@ CREATE TABLE public.refunds (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     network_fee_minor bigint DEFAULT 0 NOT NULL,
+    credential_id uuid,
     CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT refunds_check CHECK (((unapplied_minor >= 0) AND (unapplied_minor <= amount_minor))),
     CONSTRAINT refunds_check1 CHECK (((hold_id IS NULL) = (unapplied_minor = amount_minor))),
@@ -1370,6 +1526,7 @@ CREATE TABLE public.balance_payments (
     updated_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone,
     resolved_at timestamp with time zone,
+    credential_id uuid,
     CONSTRAINT balance_payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint))),
     CONSTRAINT balance_payments_captured_minor_check CHECK ((captured_minor >= 0)),
     CONSTRAINT balance_payments_check CHECK (((hold_id IS NULL) = (expires_at IS NULL))),
@@ -1600,6 +1757,7 @@ CREATE TABLE public.conversions (
     created_at timestamp with time zone NOT NULL,
     transaction_id uuid,
     reversal_id uuid,
+    credential_id uuid,
     CONSTRAINT conversions_check CHECK ((to_currency <> from_currency)),
     CONSTRAINT conversions_check1 CHECK (((fee_minor >= 0) AND (fee_minor <= (from_amount_minor - 1)))),
     CONSTRAINT conversions_check2 CHECK (((rule_id IS NULL) = (rule_step IS NULL))),
@@ -1648,6 +1806,7 @@ CREATE TABLE public.fulfillments (
     updated_at timestamp with time zone NOT NULL,
     processing_at timestamp with time zone,
     completed_at timestamp with time zone,
+    credential_id uuid,
     CONSTRAINT fulfillments_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT fulfillments_check CHECK (((mode = 'test'::text) = (server = 'sandbox'::text))),
     CONSTRAINT fulfillments_check1 CHECK (((delivered_quantity >= 0) AND (delivered_quantity <= quantity))),
@@ -1987,6 +2146,7 @@ CREATE TABLE public.withdrawals (
     recipient_id uuid,
     batch_id uuid,
     batch_row integer,
+    credential_id uuid,
     CONSTRAINT withdrawals_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT withdrawals_batch_row CHECK (((batch_id IS NULL) = (batch_row IS NULL))),
     CONSTRAINT withdrawals_check CHECK (((mode = 'test'::text) OR (rail <> 'sandbox'::text))),
@@ -2511,10 +2671,16 @@ CREATE TABLE public.api_keys (
     hint text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     revoked_at timestamp with time zone,
+    proposals_only boolean DEFAULT false NOT NULL,
+    limits jsonb,
+    allowed_networks cidr[],
+    CONSTRAINT api_keys_allowed_networks CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 20))),
     CONSTRAINT api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
+    CONSTRAINT api_keys_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT api_keys_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT api_keys_scope_mask_check CHECK (((scope_mask > 0) AND ((scope_mask & (1 << 18)) = 0)))
 );
+COMMENT ON COLUMN public.api_keys.allowed_networks IS 'where requests may come from; null: from anywhere';
 CREATE TABLE public.api_requests (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -3193,6 +3359,24 @@ CREATE TABLE public.ledger_transaction_applications (
     mode text NOT NULL,
     oauth_client_id text NOT NULL
 );
+CREATE TABLE public.limit_uses (
+    source_id uuid NOT NULL,
+    kind text NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    spender text NOT NULL,
+    credential_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    given_back_minor bigint DEFAULT 0 NOT NULL,
+    used_at timestamp with time zone NOT NULL,
+    CONSTRAINT limit_uses_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT limit_uses_check CHECK (((given_back_minor >= 0) AND (given_back_minor <= amount_minor))),
+    CONSTRAINT limit_uses_kind_check CHECK ((kind = ANY (ARRAY['withdrawals'::text, 'refunds'::text, 'balance_payments'::text, 'conversions'::text, 'fulfillments'::text]))),
+    CONSTRAINT limit_uses_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
+);
+COMMENT ON COLUMN public.limit_uses.spender IS 'the application, with all its connections, or the API key';
+COMMENT ON COLUMN public.limit_uses.used_at IS 'by the test clock';
 CREATE TABLE public.logos (
     merchant_id uuid NOT NULL,
     digest bytea NOT NULL,
@@ -3320,6 +3504,9 @@ CREATE TABLE public.oauth_clients (
     suspended_at timestamp with time zone,
     grant_types text[] DEFAULT '{authorization_code,refresh_token}'::text[] NOT NULL,
     device_writes_allowed_at timestamp with time zone,
+    logo_uri text,
+    policy_uri text,
+    tos_uri text,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
@@ -3344,10 +3531,13 @@ CREATE TABLE public.oauth_codes (
     expires_at timestamp with time zone NOT NULL,
     used_at timestamp with time zone,
     grant_id uuid,
+    proposals_only boolean DEFAULT false NOT NULL,
+    limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
     CONSTRAINT oauth_codes_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_codes_check CHECK (((used_at IS NULL) = (grant_id IS NULL))),
     CONSTRAINT oauth_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+    CONSTRAINT oauth_codes_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT oauth_codes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_codes_resource_check CHECK ((resource = ANY (ARRAY['api'::text, 'mcp'::text]))),
     CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0))
@@ -3377,11 +3567,14 @@ CREATE TABLE public.oauth_grants (
     revoked_because text,
     created_at timestamp with time zone NOT NULL,
     expires_at timestamp with time zone NOT NULL,
+    proposals_only boolean DEFAULT false NOT NULL,
+    limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
     CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
     CONSTRAINT oauth_grants_check1 CHECK (((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL))),
     CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0))),
     CONSTRAINT oauth_grants_check3 CHECK (((refresh_hash IS NULL) OR ((scope_mask & (1 << 18)) <> 0))),
+    CONSTRAINT oauth_grants_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT oauth_grants_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_grants_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32)),
     CONSTRAINT oauth_grants_resource_check CHECK ((resource = ANY (ARRAY['api'::text, 'mcp'::text])))
@@ -3424,6 +3617,7 @@ CREATE TABLE public.oauth_requests (
     device_agent text,
     poll_interval_s integer DEFAULT 5 NOT NULL,
     polled_at timestamp with time zone,
+    limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
     CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
@@ -3439,6 +3633,7 @@ CASE
     ELSE 0
 END))),
     CONSTRAINT oauth_requests_id_hash_check CHECK ((octet_length(id_hash) = 32)),
+    CONSTRAINT oauth_requests_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT oauth_requests_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_requests_resource_check CHECK ((resource = ANY (ARRAY['api'::text, 'mcp'::text]))),
     CONSTRAINT oauth_requests_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
@@ -4571,6 +4766,8 @@ ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_once UNIQUE (source_type, source_id, kind, step);
 ALTER TABLE ONLY public.ledger_transactions
     ADD CONSTRAINT ledger_transactions_pkey PRIMARY KEY (id, mode);
+ALTER TABLE ONLY public.limit_uses
+    ADD CONSTRAINT limit_uses_pkey PRIMARY KEY (merchant_id, source_id, kind);
 ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_pkey PRIMARY KEY (merchant_id, digest);
 ALTER TABLE ONLY public.mails
@@ -4859,6 +5056,8 @@ CREATE INDEX ledger_holds_active ON public.ledger_holds USING btree (merchant_id
 CREATE INDEX ledger_postings_credit ON public.ledger_postings USING btree (credit_account_id);
 CREATE INDEX ledger_postings_debit ON public.ledger_postings USING btree (debit_account_id);
 CREATE INDEX ledger_transactions_by_time ON public.ledger_transactions USING brin (created_at timestamptz_minmax_multi_ops) WITH (pages_per_range='32', autosummarize='on');
+CREATE INDEX limit_uses_by_time ON public.limit_uses USING btree (used_at);
+CREATE INDEX limit_uses_of_spender ON public.limit_uses USING btree (merchant_id, mode, spender, kind, currency, used_at);
 CREATE INDEX logos_by_digest ON public.logos USING btree (digest);
 CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
@@ -4867,6 +5066,7 @@ CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occa
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
+CREATE INDEX oauth_grants_limited ON public.oauth_grants USING btree (merchant_id, mode, client_id) WHERE (limits IS NOT NULL);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_refresh_retries_by_expiry ON public.oauth_refresh_retries USING btree (expires_at);
@@ -5033,6 +5233,13 @@ CREATE TRIGGER let_leave AFTER UPDATE OF released_at ON public.outgoing_transfer
 CREATE TRIGGER let_leave_captured AFTER UPDATE OF captured_minor ON public.balance_payments FOR EACH ROW WHEN ((new.captured_minor > old.captured_minor)) EXECUTE FUNCTION public.balance_payments_let_leave('payer');
 CREATE TRIGGER let_leave_paid AFTER INSERT ON public.balance_payments FOR EACH ROW WHEN ((new.captured_minor > 0)) EXECUTE FUNCTION public.balance_payments_let_leave('payer');
 CREATE TRIGGER let_leave_refunded AFTER UPDATE OF refunded_minor ON public.balance_payments FOR EACH ROW WHEN ((new.refunded_minor > old.refunded_minor)) EXECUTE FUNCTION public.balance_payments_let_leave('owner');
+CREATE TRIGGER limits_given_back AFTER UPDATE OF released ON public.ledger_holds FOR EACH ROW WHEN (((new.released > old.released) AND (new.source_type = ANY (ARRAY['balance_payment'::text, 'fulfillment'::text])))) EXECUTE FUNCTION public.limits_give_back_released();
+CREATE TRIGGER limits_given_back AFTER UPDATE OF closed_at ON public.outgoing_transfers FOR EACH ROW WHEN (((old.closed_at IS NULL) AND (new.closed_at IS NOT NULL))) EXECUTE FUNCTION public.limits_give_back();
+CREATE TRIGGER limits_used AFTER INSERT ON public.balance_payments FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('balance_payments', 'currency', 'amount_minor');
+CREATE TRIGGER limits_used AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('conversions', 'from_currency', 'from_amount_minor');
+CREATE TRIGGER limits_used AFTER INSERT ON public.fulfillments FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('fulfillments', 'currency', 'cost_minor');
+CREATE TRIGGER limits_used AFTER INSERT ON public.refunds FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('refunds', 'currency', 'amount_minor network_fee_minor');
+CREATE TRIGGER limits_used AFTER INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('withdrawals', 'currency', 'debit_minor');
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -5242,6 +5449,8 @@ ALTER TABLE ONLY public.ledger_transaction_applications
     ADD CONSTRAINT ledger_transaction_applications_oauth_client_id_fkey FOREIGN KEY (oauth_client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.ledger_transaction_applications
     ADD CONSTRAINT ledger_transaction_applications_transaction_id_mode_fkey FOREIGN KEY (transaction_id, mode) REFERENCES public.ledger_transactions(id, mode);
+ALTER TABLE ONLY public.limit_uses
+    ADD CONSTRAINT limit_uses_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.mails

@@ -13,7 +13,8 @@ from tollhouse.kernel import clock
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth.model import DEVICE_CODE_GRANT
 
-SCOPE = "account:read payments:read offline_access"
+SCOPES = ["account:read", "payments:read", "offline_access"]
+SCOPE = " ".join(SCOPES)
 DEVICE = "/api/v2/oauth/device_authorization"
 KEY = "a-key-of-a-refresh-0001"
 GRANTS = ["authorization_code", "refresh_token", DEVICE_CODE_GRANT]
@@ -187,7 +188,7 @@ async def test_a_device_requests_one_resource(app: Application, alice: Actor, se
 
     (await poll(resource=api(app))).refused("invalid_target", 400)
     page = (await alice.form("/device", {"user_code": codes["user_code"]})).ok(303).location
-    (await consent(alice, page, SCOPE.split())).ok(303)
+    (await consent(alice, page, SCOPES)).ok(303)
     (await poll(resource=api(app))).refused("invalid_target", 400)
     tokens = (await poll(resource=mcp(app))).ok().body
     assert await opens(services, tokens["access_token"], "mcp")
