@@ -4365,6 +4365,26 @@ CREATE TABLE public.webhook_redelivery_runs (
     CONSTRAINT webhook_redelivery_runs_passed_over_check CHECK ((passed_over >= 0)),
     CONSTRAINT webhook_redelivery_runs_sent_check CHECK ((sent >= 0))
 );
+CREATE TABLE public.webhook_replays (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    event_id uuid NOT NULL,
+    url text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    started_at timestamp with time zone,
+    duration_ms integer,
+    error text,
+    http_status integer,
+    response_headers jsonb,
+    response_body text,
+    CONSTRAINT webhook_replays_duration_ms_check CHECK ((duration_ms >= 0)),
+    CONSTRAINT webhook_replays_mode_check CHECK ((mode = 'test'::text)),
+    CONSTRAINT webhook_replays_result CHECK (((duration_ms IS NOT NULL) OR (num_nonnulls(error, http_status) = 0))),
+    CONSTRAINT webhook_replays_sent_once CHECK (((started_at IS NOT NULL) OR (num_nonnulls(duration_ms, error, http_status) = 0)))
+);
+COMMENT ON COLUMN public.webhook_replays.started_at IS 'when a worker took it; nobody takes it again';
+COMMENT ON COLUMN public.webhook_replays.duration_ms IS 'null until it ended';
 CREATE TABLE public.webhook_secrets (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -4944,6 +4964,8 @@ ALTER TABLE ONLY public.webhook_positions
     ADD CONSTRAINT webhook_positions_pkey PRIMARY KEY (number, last_position);
 ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.webhook_replays
+    ADD CONSTRAINT webhook_replays_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_pkey PRIMARY KEY (merchant_id, mode, version);
 ALTER TABLE ONLY public.withdrawal_batches
@@ -5147,6 +5169,9 @@ CREATE INDEX webhook_failures_newest ON public.webhook_failures USING btree (fai
 CREATE INDEX webhook_failures_of_merchant ON public.webhook_failures USING btree (merchant_id, mode, failed_at DESC);
 CREATE INDEX webhook_redelivery_runs_old ON public.webhook_redelivery_runs USING btree (created_at);
 CREATE UNIQUE INDEX webhook_redelivery_runs_one ON public.webhook_redelivery_runs USING btree (merchant_id, mode) WHERE (ended_at IS NULL);
+CREATE INDEX webhook_replays_of_event ON public.webhook_replays USING btree (merchant_id, mode, event_id, created_at);
+CREATE INDEX webhook_replays_old ON public.webhook_replays USING btree (created_at);
+CREATE INDEX webhook_replays_open ON public.webhook_replays USING btree (created_at) WHERE (duration_ms IS NULL);
 CREATE UNIQUE INDEX webhook_secrets_one_active ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'active'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_pending ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (state = 'pending'::text);
 CREATE UNIQUE INDEX webhook_secrets_one_previous ON public.webhook_secrets USING btree (merchant_id, mode) WHERE (signs_until IS NOT NULL);
@@ -5535,6 +5560,8 @@ ALTER TABLE ONLY public.webhook_feeds
     ADD CONSTRAINT webhook_feeds_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.webhook_replays
+    ADD CONSTRAINT webhook_replays_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_secrets
     ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_batches

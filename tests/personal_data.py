@@ -101,6 +101,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "webhook_environments": "url event_types",
     "webhook_events": "destination_url destination_source",
     "webhook_redelivery_runs": "ended_because",
+    "webhook_replays": "url error",
     "webhook_secrets": "state nonce ciphertext",
     "withdrawal_schedules": "frequency status",
     "withdrawals": "submission tx_hash",

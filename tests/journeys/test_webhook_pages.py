@@ -76,6 +76,21 @@ async def try_an_address(someone: Visitor, receiver: Receiver) -> None:
     await someone.look_until_it_ended()
     await someone.see("webhooks-event-delivered")
     assert [got.headers["X-Service-Attempt"] for got in receiver.received] == ["1", "2"]
+    await send_elsewhere(someone, receiver)
+
+
+async def send_elsewhere(someone: Visitor, receiver: Receiver) -> None:
+    """The same event to another URL: a wrong one first."""
+    page = someone.page
+    await page.fill("#url", "http://10.0.0.1/")
+    await someone.click("Send this event to another URL")
+    await someone.see("webhooks-replay-refused")
+    await expect(page.locator("#url")).to_have_attribute("aria-invalid", "true")
+    await page.fill("#url", f"{receiver.url}/{'elsewhere' * 10}")
+    await someone.click("Send this event to another URL")
+    await expect(page.locator("#replays ~ ol, section:has(#replays) ol")).to_contain_text("200", timeout=30_000)
+    await someone.see("webhooks-replayed")
+    assert receiver.received[-1].path == f"/hook/{'elsewhere' * 10}"
 
 
 async def find_events(someone: Visitor) -> None:

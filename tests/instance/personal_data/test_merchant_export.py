@@ -45,6 +45,7 @@ LEFT_OUT = {
     "webhook_failures",
     "webhook_feeds",
     "webhook_redelivery_runs",
+    "webhook_replays",
     "webhook_secrets",
     "webhook_unnumbered",
     "withdrawal_days",

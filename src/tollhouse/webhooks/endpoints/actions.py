@@ -13,7 +13,7 @@ from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool, Tx
-from tollhouse.webhooks.endpoints import store
+from tollhouse.webhooks.endpoints import replays_store, store
 from tollhouse.webhooks.endpoints.model import (
     DeliveryAttempt,
     DeprecatedWebhookRemoved,
@@ -59,7 +59,7 @@ async def save(work: Work, env: MerchantEnv, new: NewConfiguration) -> tuple[Web
         environments_store.SAVE, env.merchant_id, env.mode, new.url, key, new.event_types, new.enabled, work.now
     )
     if not new.enabled:
-        await events_store.cancel_pending(work.tx, env)
+        await _cancel_pending(work.tx, env)
     state = await secrets.get_state(work.tx, env, work.now)
     secret = None if state.has_secret else await secrets.replace(work.tx, env, work.services.keys, work.now)
     saved = await store.get_configuration(work.tx, env)
@@ -76,7 +76,7 @@ async def disable_delivery(work: Work, env: MerchantEnv) -> WebhookConfiguration
     await secrets.lock(work.tx, env)
     was_enabled = await store.is_delivery_enabled(work.tx, env)
     await work.tx.execute(environments_store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
-    await events_store.cancel_pending(work.tx, env)
+    await _cancel_pending(work.tx, env)
     if was_enabled:
         await record.event(work, env, "webhooks.off")
     return await get_configuration(work.tx, env, work.services)
@@ -131,7 +131,7 @@ async def send_test(work: Work, env: MerchantEnv, url: str, event_type: str = TE
         raise ValidationFailed(*field_errors)
     data = TEST_DATA if event_type == TEST_EVENT else work.services.event_examples()[known]
     await secrets.lock(work.tx, env)  # serializes the rate limit
-    await _ensure_test_rate(work, env)
+    await ensure_test_rate(work, env)
     if not (await secrets.get_state(work.tx, env, work.now)).has_secret:
         raise WebhookSecretMissing
     # Nothing below this line may refuse.
@@ -177,6 +177,22 @@ async def redeliver_unless_due(work: Work, env: MerchantEnv, event_id: UUID) -> 
         await redeliver(work, env, event_id)
 
 
+async def ensure_test_rate(work: Work, env: MerchantEnv) -> None:
+    """Raise `RateLimited` after so many events to URLs of forms in a minute. The caller has the lock of the settings."""
+    limit = work.services.settings.rate_webhook_test_per_min
+    if not work.services.settings.rate_limits or not limit:
+        return
+    count, oldest = await store.count_tests_since(work.tx, env, work.now - TESTS_WINDOW)
+    if count >= limit:
+        # A concurrent test may have been recorded with a later time.
+        raise RateLimited(min(oldest, work.now) + TESTS_WINDOW - work.now)
+
+
+async def _cancel_pending(tx: Tx, env: MerchantEnv) -> None:
+    await events_store.cancel_pending(tx, env)
+    await replays_store.cancel_waiting(tx, env)
+
+
 async def _switch_on(work: Work, env: MerchantEnv) -> None:
     if not await store.is_delivery_enabled(work.tx, env):
         await work.tx.execute(environments_store.ENABLE_DELIVERY, env.merchant_id, env.mode)
@@ -189,16 +205,6 @@ def _audited_fields(configuration: WebhookConfiguration | None) -> Mapping[str, 
         return {}
     fields = {"webhook_url": configuration.url, "event_types": configuration.event_types}
     return fields | {"delivery": "on" if configuration.enabled else "off"}
-
-
-async def _ensure_test_rate(work: Work, env: MerchantEnv) -> None:
-    limit = work.services.settings.rate_webhook_test_per_min
-    if not work.services.settings.rate_limits or not limit:
-        return
-    count, oldest = await store.count_tests_since(work.tx, env, work.now - TESTS_WINDOW)
-    if count >= limit:
-        # A concurrent test may have been recorded with a later time.
-        raise RateLimited(min(oldest, work.now) + TESTS_WINDOW - work.now)
 
 
 async def _get_visible(tx: Tx, env: MerchantEnv, event_id: UUID, visible: Collection[str] | None) -> WebhookEvent:

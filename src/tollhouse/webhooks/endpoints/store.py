@@ -11,7 +11,7 @@ from msgspec import Struct
 from tollhouse.http.lists import Window
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.database.pool import Pool, Tx
+from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.webhooks.delivery.signed_request import shown_headers
 from tollhouse.webhooks.endpoints.model import (
     EVENT,
@@ -93,9 +93,12 @@ EXCHANGES = """
     FROM webhook_attempts a JOIN webhook_events e ON e.id = a.event_id
     WHERE e.merchant_id = $1 AND e.mode = $2 AND e.id = $3 ORDER BY a.attempt DESC LIMIT $4
 """
+# Test events, and events sent to another URL.
 TESTS_SINCE = """
-    SELECT count(*) AS count, min(created_at) AS oldest FROM webhook_events
-    WHERE merchant_id = $1 AND mode = $2 AND destination_source = 'test' AND created_at > $3
+    SELECT count(*) AS count, min(created_at) AS oldest FROM (
+        SELECT created_at FROM webhook_events
+        WHERE merchant_id = $1 AND mode = $2 AND destination_source = 'test' AND created_at > $3
+        UNION ALL SELECT created_at FROM webhook_replays WHERE merchant_id = $1 AND mode = $2 AND created_at > $3) AS sent
 """
 
 
@@ -178,23 +181,27 @@ async def list_attempts(db: Pool | Tx, env: MerchantEnv, event_id: UUID) -> list
 
 async def list_exchanges(db: Pool | Tx, env: MerchantEnv, event_id: UUID, limit: int) -> list[AttemptExchange]:
     """The newest attempts with what was sent and received."""
-    return [
-        AttemptExchange(
-            attempt=row["attempt"],
-            request_headers={}
-            if row["error"] in NOT_SENT
-            else shown_headers(event_id, row["type"], row["position"], env.mode, row["attempt"], row["started_at"]),
-            http_status=row["http_status"],
-            response_headers=None
-            if row["response_headers"] is None
-            else msgspec.json.decode(row["response_headers"], type=dict[str, str]),
-            response_body=row["response_body"],
-        )
-        for row in await db.fetch(EXCHANGES, env.merchant_id, env.mode, event_id, limit)
-    ]
+    rows = await db.fetch(EXCHANGES, env.merchant_id, env.mode, event_id, limit)
+    return [exchange_of(env, event_id, row) for row in rows]
+
+
+def exchange_of(env: MerchantEnv, event_id: UUID, row: Row) -> AttemptExchange:
+    """What was sent and received."""
+    sent = row["error"] not in NOT_SENT
+    headers = (
+        shown_headers(event_id, row["type"], row["position"], env.mode, row["attempt"], row["started_at"]) if sent else {}
+    )
+    received = row["response_headers"]
+    return AttemptExchange(
+        attempt=row["attempt"],
+        request_headers=headers,
+        http_status=row["http_status"],
+        response_headers=None if received is None else msgspec.json.decode(received, type=dict[str, str]),
+        response_body=row["response_body"],
+    )
 
 
 async def count_tests_since(tx: Tx, env: MerchantEnv, since: datetime) -> tuple[int, datetime]:
-    """How many test events there were since then, and the time of the first."""
+    """How many events were sent to a URL of a form since then, and the time of the first."""
     row = await tx.fetchrow(TESTS_SINCE, env.merchant_id, env.mode, since)
     return (0, since) if row is None else (row["count"], row["oldest"] or since)

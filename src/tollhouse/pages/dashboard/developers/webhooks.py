@@ -19,7 +19,7 @@ from tollhouse.kernel.limits import SECRET_OVERLAP_H_MAX
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.platform.database.pool import Pool
-from tollhouse.webhooks.endpoints import actions, store
+from tollhouse.webhooks.endpoints import actions, replays, replays_store, store
 from tollhouse.webhooks.endpoints import model as labels
 from tollhouse.webhooks.endpoints.model import (
     EventsPageQuery,
@@ -103,6 +103,7 @@ def subject_of(event: WebhookEvent) -> EventSubject:
 
 OPERATIONS = Operations(PAGES)
 EXCHANGES_SHOWN = 20
+REPLAYS_SHOWN = 10
 NOTICES = {
     "saved": "Signing secret activated. It signs all deliveries from now on.",
     "expired": "There is no secret to activate. A generated secret expires after an hour. Generate a new one.",
@@ -210,6 +211,19 @@ async def redeliver(request: Request, caller: Person, env: MerchantEnv, event_id
     return see_other(f"/{env.mode}/developers/events/{event_id}")
 
 
+@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/replay", guard=signed_in_page)
+async def replay(request: Request, caller: Person, env: MerchantEnv, event_id: UUID) -> Response:
+    """Send an event of test mode to another URL."""
+    url = request.form().one("url") or ""
+    try:
+        await request.transact(lambda work: replays.start(work, env, event_id, url))
+    except NotFound:
+        raise
+    except ApiError as error:
+        return await _event(request, caller, env, event_id, error=error, url=url)
+    return see_other(f"/{env.mode}/developers/events/{event_id}#replays")
+
+
 async def _newest(db: Pool, env: MerchantEnv, query: EventsPageQuery) -> list[WebhookEvent]:
     return await store.list_events(db, env, EventFilter(), query.window)
 
@@ -250,10 +264,12 @@ async def _settings(
 
 
 async def _event(
-    request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None
+    request: Request, person: Person, env: MerchantEnv, event_id: UUID, *, error: ApiError | None = None, url: str = ""
 ) -> Response:
-    found, history = await actions.get_event(request.services.db, env, event_id)
-    return render(
+    db = request.services.db
+    found, history = await actions.get_event(db, env, event_id)
+    replays_shown = await replays_store.list_newest(db, env, event_id, REPLAYS_SHOWN)
+    response = render(
         request,
         person,
         "webhooks/event",
@@ -268,13 +284,18 @@ async def _event(
         tries_max=1 if env.mode == "test" else 1 + len(request.services.settings.webhook_retry_schedule),
         attempts=[(attempt, labels.describe_error(attempt.error)) for attempt in history],
         exchanges={
-            exchange.attempt: exchange
-            for exchange in await store.list_exchanges(request.services.db, env, event_id, EXCHANGES_SHOWN)
+            exchange.attempt: exchange for exchange in await store.list_exchanges(db, env, event_id, EXCHANGES_SHOWN)
         },
+        replays=[(sent, labels.describe_error(sent.attempt.error if sent.attempt else None)) for sent in replays_shown],
+        is_replaying=any(sent.attempt is None for sent in replays_shown),
+        url=url,
+        field_errors=by_field(error),
         due=found.next_attempt_at is not None and found.next_attempt_at <= request.now,
         message=error.message if error else "",
         advice=ADVICE.get(error.code, "") if error else "",
     )
+    response.headers.update(error.headers if error else {})
+    return response
 
 
 async def _cause(request: Request, env: MerchantEnv, event: WebhookEvent) -> CausingRequest | None:
