@@ -231,13 +231,17 @@ def redirect_to_client(request: Request, redirect_uri: str, state: str | None, *
     return see_other(redirect_uris.redirect_url(redirect_uri, **parameters, state=state, iss=issuer))
 
 
-async def _count_anonymous(request: Request) -> None:
-    """Count a request without a session. Raises `RateLimited`."""
+def address_limits(request: Request, name: str) -> tuple[FailureLimit, ...]:
+    """The limit of requests without a session that start an authorization, for the address of this one."""
     settings = request.services.settings
     limit = settings.rate_authorize_address_per_min * settings.rate_limits
-    if limit and await sessions.current_person(request) is None:
-        limits = (FailureLimit("authorize from", network_of(request.address), limit, throttle.MINUTE),)
-        await throttle.count_attempt(request.services.db, limits, request.now)
+    return (FailureLimit(name, network_of(request.address), limit, throttle.MINUTE),)
+
+
+async def _count_anonymous(request: Request) -> None:
+    """Count a request without a session. Raises `RateLimited`."""
+    if request.services.settings.rate_limits and await sessions.current_person(request) is None:
+        await throttle.count_attempt(request.services.db, address_limits(request, "authorize from"), request.now)
 
 
 async def _read_parameters(request: Request) -> SentParameters:

@@ -12,7 +12,7 @@ from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import client as client_guard
-from tollhouse.accounts.identity.throttle import MINUTE, FailureLimit, network_of, record_failure
+from tollhouse.accounts.identity.throttle import record_failure
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
@@ -23,7 +23,7 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.oauth import client_auth, clients_store, requests_store
-from tollhouse.oauth.authorize import SentParameters, require_mode, require_resource, require_scope
+from tollhouse.oauth.authorize import SentParameters, address_limits, require_mode, require_resource, require_scope
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
     DeviceRequest,
@@ -142,10 +142,7 @@ def _require_allowed(client: RegisteredClient, sent: SentParameters) -> None:
 
 async def _count(request: Request) -> None:
     """Count a request of this address. Raises `TooManyDevices`."""
-    settings = request.services.settings
-    limit = settings.rate_authorize_address_per_min * settings.rate_limits
-    limits = [FailureLimit("device from", network_of(request.address), limit, MINUTE)]
-    wait = await record_failure(request.services.db, limits, request.now)
+    wait = await record_failure(request.services.db, address_limits(request, "device from"), request.now)
     if wait is not None:
         raise TooManyDevices(wait)
 

@@ -10,6 +10,7 @@ from tests.cast import Actor, application
 from tests.pages.console.commands import operator
 from tests.running import Service
 from tollhouse.accounts.approvals.model import Action
+from tollhouse.oauth.model import DEVICE_CODE_GRANT
 
 INSERT_ACTION = (
     "INSERT INTO operator_actions (id, operator, action, merchant_id, subject_id, reason, at)"
@@ -62,6 +63,30 @@ async def test_the_second_of_two_gets_an_error(olga: Actor, bob: Actor) -> None:
     (await olga.form(f"{page}/suspend", {"reason": "Too late"})).ok(409)
     assert (await olga.send("GET", f"/operator/applications/{NOBODYS}")).status == 404
     assert (await olga.send("GET", "/operator/applications/%00")).status == 404
+
+
+async def test_live_writes_by_device_are_allowed_and_withdrawn(olga: Actor, bob: Actor, alice: Actor) -> None:
+    app = await application(bob, grant_types=["authorization_code", "refresh_token", DEVICE_CODE_GRANT])
+    page, start = f"/operator/applications/{app.client_id}", "/api/v2/oauth/device_authorization"
+    asked = {"scope": "payments:write", "mode": "live"}
+    (await app.protocol(start, asked)).refused("invalid_scope", 400)
+    assert f'href="{page}/withdraw-device-writes"' not in (await olga.send("GET", page)).ok().text
+    (await olga.form(f"{page}/withdraw-device-writes", {"reason": "Nothing to end"})).ok(409)
+    (await olga.form(f"{page}/allow-device-writes", {"reason": " "})).ok(422)
+    ended = await asyncio.gather(*(olga.form(f"{page}/allow-device-writes", {"reason": f"No {n}"}) for n in range(3)))
+    assert sorted(answer.status for answer in ended) == [303, 409, 409]
+    codes = (await app.protocol(start, asked)).ok().body
+    shown = (await olga.send("GET", page)).ok().text
+    assert "Live writes by device allowed" in shown
+    assert f'href="{page}/withdraw-device-writes"' in shown
+    (await olga.form(f"{page}/withdraw-device-writes", {})).ok(303)
+    (await app.protocol(start, asked)).refused("invalid_scope", 400)
+    assert (await alice.form("/device", {"user_code": codes["user_code"]})).status == 422
+    assert [row["action"] for row in await bob.sql(KEPT, app.client_id)] == [
+        "application_device_writes_allowed", "application_device_writes_withdrawn",
+    ]  # fmt: skip
+    plain = await application(bob)
+    assert "device-writes" not in (await olga.send("GET", f"/operator/applications/{plain.client_id}")).ok().text
 
 
 async def test_applications_are_found_by_name_owner_id_and_status(olga: Actor, bob: Actor) -> None:

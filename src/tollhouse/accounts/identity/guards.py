@@ -245,7 +245,7 @@ def _actor_of(request: Request, caller: Caller) -> Actor:
 
 def _count_request(request: Request, caller: Caller) -> None:
     settings = request.services.settings
-    credential = caller.grant_id or caller.api_key_id
+    credential = caller.credential_id
     limit = settings.rate_api_per_min
     if settings.rate_limits and limit and credential is not None:
         try:

@@ -88,7 +88,7 @@ async def read_within(request: Request, guard: CredentialGuard, caller: Caller, 
     page = await read_now(services, FeedReading.of(caller, query), request.now)
     if page.events or not query.wait:
         return page
-    watch, credential = watch_of(services.db), caller.grant_id or caller.api_key_id
+    watch, credential = watch_of(services.db), caller.credential_id
     watch.take_place(credential)
     try:
         while not page.events and (left_ms := ends_at_ms - _now_ms()) > 0 and not request.stopping.is_set():
@@ -111,7 +111,7 @@ class EventStream(Response):
         del self.headers["content-length"]
         self.headers["x-accel-buffering"] = "no"
         self._request, self._guard, self._caller, self._query, self._first = request, guard, caller, query, first
-        self._credential = caller.grant_id or caller.api_key_id
+        self._credential = caller.credential_id
         self._watch = watch_of(request.services.db)
         self._watch.take_place(self._credential)
 

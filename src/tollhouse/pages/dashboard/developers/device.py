@@ -7,7 +7,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited, network_of, record_failure, require_below
+from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited, count_attempt, network_of, require_below
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
@@ -42,9 +42,7 @@ async def enter(request: Request, caller: Person) -> Response:
     user_code = read_code(entered)
     found = None if user_code is None else await requests_store.find_by_user_code(db, user_code, request.now)
     if user_code is None or found is None:
-        wait = await record_failure(db, limits, request.now)
-        if wait is not None:
-            raise RateLimited(wait)
+        await count_attempt(db, limits, request.now)
         message = "This code is wrong or has expired. Check it, or start again on the device."
         return _page(request, caller, entered, message=message)
     return see_other(f"/oauth/consent/{request_id_of(user_code, found)}")
