@@ -29,6 +29,8 @@ async def test_metadata(mallory: Actor) -> None:
         "grant_types_supported": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
         "token_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_methods_supported": methods,
+        "introspection_endpoint": f"{base}/api/v2/oauth/introspect",
+        "introspection_endpoint_auth_methods_supported": methods[:2],
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": f"{base}/docs",

@@ -77,7 +77,7 @@ async def verify(request: Request, sent: SentCredentials, *, while_suspended: bo
         raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
     if client.suspended and not while_suspended:
         raise InvalidClient("This application is suspended.", detail="suspended")
-    return VerifiedClient(client.client_id)
+    return VerifiedClient(client.client_id, client.secret_hash is None)
 
 
 async def _count_failure(request: Request, client_id: str) -> None:

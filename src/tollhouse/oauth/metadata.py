@@ -51,6 +51,12 @@ class Metadata(Struct, frozen=True, kw_only=True):
         tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
     ]
     """How clients authenticate at the revocation endpoint."""
+    introspection_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/introspect")]
+    """URL at which a confidential application reads what its own tokens are worth (RFC 7662)."""
+    introspection_endpoint_auth_methods_supported: Annotated[
+        tuple[str, ...], example(["client_secret_basic", "client_secret_post"])
+    ]
+    """How clients authenticate at the introspection endpoint."""
     code_challenge_methods_supported: Annotated[tuple[str, ...], example(["S256"])]
     """PKCE methods."""
     authorization_response_iss_parameter_supported: bool
@@ -94,6 +100,8 @@ async def metadata(services: Services) -> Response:
         grant_types_supported=("authorization_code", "refresh_token", DEVICE_CODE_GRANT),
         token_endpoint_auth_methods_supported=AUTH_METHODS,
         revocation_endpoint_auth_methods_supported=AUTH_METHODS,
+        introspection_endpoint=f"{issuer}/api/v2/oauth/introspect",
+        introspection_endpoint_auth_methods_supported=tuple(method for method in AUTH_METHODS if method != "none"),
         code_challenge_methods_supported=("S256",),
         authorization_response_iss_parameter_supported=True,
         service_documentation=f"{issuer}/docs",

@@ -74,6 +74,7 @@ class VerifiedClient(Struct, frozen=True):
     """An application that has authenticated; a public client only sends its id. Created only by `client_auth`."""
 
     client_id: ClientId
+    is_public: bool
 
 
 class LockedClient(Struct, frozen=True):

@@ -9,7 +9,18 @@ from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S, REFRESH_RETRY_S
-from tollhouse.oauth import api, authorize, device, metadata, protected_resources_api, requests_store, revoke, store, token
+from tollhouse.oauth import (
+    api,
+    authorize,
+    device,
+    introspect,
+    metadata,
+    protected_resources_api,
+    requests_store,
+    revoke,
+    store,
+    token,
+)
 from tollhouse.platform.database import partitions
 from tollhouse.platform.database.cleanup import delete_in_batches
 
@@ -49,6 +60,7 @@ SLICE = Slice(
         *protected_resources_api.OPERATIONS,
         *token.OPERATIONS,
         *revoke.OPERATIONS,
+        *introspect.OPERATIONS,
         *authorize.OPERATIONS,
         *device.OPERATIONS,
         *api.DASHBOARD_OPERATIONS,

@@ -44,8 +44,8 @@ EXCHANGE = """
         FROM code
         RETURNING scope_mask, expires_at
     )
-    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
-    SELECT $9, $6, scope_mask, least($10, expires_at) FROM new_grant
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
+    SELECT $9, $6, scope_mask, least($10, expires_at), $5 FROM new_grant
     RETURNING scope_mask, expires_at
 """
 # The conditions of `EXCHANGE` without the requested resource: tells invalid_target from invalid_grant.
@@ -78,15 +78,15 @@ REFRESHED = """refreshed AS (
     )"""
 REFRESH = f"""
     WITH {REFRESHED}
-    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at)
-    SELECT $8, id, scope_mask, least($9, expires_at) FROM refreshed
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
+    SELECT $8, id, scope_mask, least($9, expires_at), $5 FROM refreshed
     RETURNING scope_mask, expires_at
 """
 # A request that has waited for the grant's row finds the retry. It expires before the access token that it returns.
 REFRESH_RETRYABLY = f"""
     WITH {REFRESHED}, token AS (
-        INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, retryable_until)
-        SELECT $8, id, scope_mask, least($9, expires_at), least($12, $9 - interval '1 s', expires_at - interval '1 s')
+        INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at, retryable_until)
+        SELECT $8, id, scope_mask, least($9, expires_at), $5, least($12, $9 - interval '1 s', expires_at - interval '1 s')
         FROM refreshed
         RETURNING token_hash, grant_id, scope_mask, expires_at, retryable_until
     ), retry AS (
