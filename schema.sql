@@ -3508,7 +3508,6 @@ CREATE TABLE public.oauth_clients (
     logo_uri text,
     policy_uri text,
     tos_uri text,
-    require_par boolean DEFAULT false NOT NULL,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
@@ -3520,7 +3519,6 @@ CREATE TABLE public.oauth_clients (
 );
 COMMENT ON COLUMN public.oauth_clients.merchant_id IS 'null: part of every installation, without an owner';
 COMMENT ON COLUMN public.oauth_clients.device_writes_allowed_at IS 'since when an operator lets devices request live write permissions';
-COMMENT ON COLUMN public.oauth_clients.require_par IS 'whether merchants connect by pushed authorization requests alone';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -3622,11 +3620,8 @@ CREATE TABLE public.oauth_requests (
     polled_at timestamp with time zone,
     limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
-    is_pushed boolean DEFAULT false NOT NULL,
-    opened_at timestamp with time zone,
     CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
-    CONSTRAINT oauth_requests_check1 CHECK ((is_pushed OR (opened_at IS NULL))),
     CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
     CONSTRAINT oauth_requests_device_code_hash_check CHECK ((octet_length(device_code_hash) = 32)),
     CONSTRAINT oauth_requests_ending CHECK (((num_nulls(redirect_uri, state, challenge) =
@@ -3646,7 +3641,6 @@ END))),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512))),
     CONSTRAINT oauth_requests_user_code_check CHECK ((user_code ~ '^[BCDFGHJKLMNPQRSTVWXZ]{8}$'::text))
 );
-COMMENT ON COLUMN public.oauth_requests.opened_at IS 'when a browser first came with the pushed request';
 CREATE TABLE public.operator_action_kinds (
     action text NOT NULL,
     of_merchant boolean,

@@ -105,7 +105,7 @@ async def test_only_confidential_applications_introspect(app: Application, bob: 
     for sent in (token, "x", ""):
         refused = (await introspect(public, sent)).refused("invalid_client", 401)
         assert refused.headers["WWW-Authenticate"].startswith("Basic ")
-    (await introspect(app, token, client_secret="x")).refused("invalid_client", 401)
+    (await introspect(app, token, client_secret="")).refused("invalid_client", 401)
     (await introspect(app, "")).refused("invalid_request", 400)
     (await app.protocol(INTROSPECT, {"token": token, "client_id": str(uuid4())})).refused("invalid_client", 401)
     (await bob.anonymously("GET", INTROSPECT)).refused("method_not_allowed", 405)

@@ -70,29 +70,27 @@ async def introspect(request: Request) -> Response:
     if token is None:
         raise InvalidRequest("`token` is required.")
     found = await _find(request, client.client_id, token)
-    return json_response(Introspection(active=False) if found is None else _described(request, client.client_id, *found))
+    return json_response(Introspection(active=False) if found is None else _described(request, client.client_id, found))
 
 
-async def _find(request: Request, client_id: ClientId, token: str) -> tuple[ActiveToken, bool] | None:
-    """What the token stands for, and whether it is an access token; None if it is not active."""
+async def _find(request: Request, client_id: ClientId, token: str) -> ActiveToken | None:
+    """What the token stands for; None if it is not active."""
     db, now = request.services.db, request.now
     if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token):
-        found = await introspection_store.find_access_token(db, client_id, tokens.digest(token), now)
-        return None if found is None else (found, True)
+        return await introspection_store.find_access_token(db, client_id, tokens.digest(token), now)
     refresh_token = refresh_tokens.parse(request.services.keys, token)
     if refresh_token is None:
         return None
-    found = await introspection_store.find_refresh_token(db, client_id, refresh_token, now)
-    return None if found is None else (found, False)
+    return await introspection_store.find_refresh_token(db, client_id, refresh_token, now)
 
 
-def _described(request: Request, client_id: ClientId, token: ActiveToken, is_access: bool) -> Introspection:
+def _described(request: Request, client_id: ClientId, token: ActiveToken) -> Introspection:
     issuer = request.services.settings.base_url
     return Introspection(
         active=True,
         scope=token.scopes.text(),
         client_id=client_id,
-        token_type="Bearer" if is_access else UNSET,
+        token_type="Bearer" if token.is_access else UNSET,
         exp=int(token.expires_at.timestamp()),
         iat=UNSET if token.created_at is None else int(token.created_at.timestamp()),
         sub=str(token.merchant_id),

@@ -21,7 +21,8 @@ FIND_ACCESS = """
 """
 # 262144 is offline_access.
 FIND_REFRESH = """
-    SELECT g.scope_mask & c.scope_mask AS scope_mask, g.merchant_id, g.resource, g.expires_at, NULL AS created_at, false AS is_access
+    SELECT g.scope_mask & c.scope_mask AS scope_mask, g.merchant_id, g.resource, g.expires_at,
+           NULL AS created_at, false AS is_access
     FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE g.id = $1 AND g.client_id = $2 AND g.refresh_generation = $3 AND g.refresh_hash = $4
       AND g.revoked_at IS NULL AND g.expires_at > $5 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
