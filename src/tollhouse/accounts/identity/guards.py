@@ -15,6 +15,7 @@ from tollhouse.accounts.identity.model import (
     InvalidApiKey,
     InvalidToken,
     MissingScope,
+    NetworkNotAllowed,
     NoCredential,
     Person,
     SignInFirst,
@@ -49,19 +50,21 @@ class CredentialGuard:
         self.label = " or ".join(any_of) or "any credential"
 
     async def admit(self, request: Request) -> Caller:
-        """Authentication 401, then rate limit 429, then suspension 403, then scope 403."""
+        """Authentication 401, then rate limit 429, then network 403, then suspension 403, then scope 403."""
         caller, suspension = await _authenticate(request, self._resource)
         request.caller = caller
         request.actor = _actor_of(request, caller)
         _count_request(request, caller)
-        return self._require(caller, suspension)
+        return self._require(request, caller, suspension)
 
     async def admit_again(self, request: Request) -> Caller:
         """Check the credential of a request that takes long, at the time of now. It is not counted again."""
         request.now = clock.now()
-        return self._require(*await _authenticate(request, self._resource))
+        return self._require(request, *await _authenticate(request, self._resource))
 
-    def _require(self, caller: Caller, suspension: store.Suspension | None) -> Caller:
+    def _require(self, request: Request, caller: Caller, suspension: store.Suspension | None) -> Caller:
+        if not caller.is_allowed_from(request.address):
+            raise NetworkNotAllowed
         if suspension is not None:
             raise suspension
         if self._required and not self._required & caller.scopes:

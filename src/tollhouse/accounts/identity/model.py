@@ -1,7 +1,7 @@
 """The callers of the API and pages, and the errors of authentication and authorization."""
 
 from datetime import datetime, tzinfo
-from ipaddress import IPv4Network, IPv6Network
+from ipaddress import IPv4Network, IPv6Network, ip_address
 from uuid import UUID
 
 from msgspec import Struct
@@ -38,6 +38,17 @@ class Caller(Struct, frozen=True):
     proposals_only: bool = False
     allowed_networks: tuple[IPv4Network | IPv6Network, ...] = ()
     """Where requests with this API key may come from; empty: from anywhere."""
+
+    def is_allowed_from(self, address: str) -> bool:
+        """Whether requests may come from this IP address."""
+        if not self.allowed_networks:
+            return True
+        try:
+            source = ip_address(address)
+        except ValueError:
+            return False
+        source = getattr(source, "ipv4_mapped", None) or source
+        return any(source.version == network.version and source in network for network in self.allowed_networks)
 
     @property
     def credential_id(self) -> UUID | None:
@@ -135,6 +146,13 @@ class InvalidApiKey(Unauthenticated):
 
     code, message = "invalid_api_key", "The API key is unknown or revoked."
     solution = "Check that the key is complete and not revoked, or create a new one in the dashboard."
+
+
+class NetworkNotAllowed(ApiError):
+    """403: the API key may only be used from certain networks, and the request came from elsewhere."""
+
+    code, status, message = "network_not_allowed", 403, "This API key cannot be used from this IP address."
+    solution = "Send the request from one of `allowed_networks` of the key, or create a key that allows this network."
 
 
 class MissingScope(ApiError):

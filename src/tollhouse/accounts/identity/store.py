@@ -64,22 +64,25 @@ HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
 """The latest expiry of a valid token, with a minute for clock differences."""
 
 INSERT_API_KEY = """
-    INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8)
+    INSERT INTO api_keys
+        (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at, limits, allowed_networks, proposals_only)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
 """
 LIST_API_KEYS = """
-    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at
+    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at,
+           k.limits, k.allowed_networks, k.proposals_only
     FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
     WHERE k.merchant_id = $1 ORDER BY k.created_at DESC, k.id DESC
 """
 GET_API_KEY = """
-    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at
+    SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at,
+           k.limits, k.allowed_networks, k.proposals_only
     FROM api_keys k LEFT JOIN api_key_activity a ON a.api_key_id = k.id
     WHERE k.merchant_id = $1 AND k.id = $2
 """
 REVOKE_API_KEY = """
     UPDATE api_keys SET revoked_at = $3 WHERE merchant_id = $1 AND id = $2 AND revoked_at IS NULL
-    RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at,
+    RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at, limits, allowed_networks, proposals_only,
               (SELECT last_used_at FROM api_key_activity WHERE api_key_id = api_keys.id) AS last_used_at
 """
 REVOKE_API_KEYS = """

@@ -1,6 +1,7 @@
 """The actions on a merchant account: sign-up, API keys, business settings."""
 
 from datetime import datetime
+from ipaddress import ip_network
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
@@ -28,11 +29,13 @@ from tollhouse.accounts.merchants.model import (
     SignupClosed,
     UserView,
 )
+from tollhouse.accounts.spending.limits import ensure_recipients
+from tollhouse.accounts.spending.model import NO_LIMITS, Limits, limits_of
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel import tokens
-from tollhouse.kernel.clock import stamp
+from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
@@ -106,10 +109,14 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
 
     Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` if the session has ended.
     """
-    field_errors, allowed = new.field_errors(), new.allowed_scopes()
+    catalogue = work.services.catalogue
+    field_errors, allowed = new.field_errors(catalogue), new.allowed_scopes()
     if field_errors or allowed is None:
         raise ValidationFailed(*field_errors)
-    await require_verified_email(work.tx, work.services.settings, MerchantEnv(person.merchant_id, new.mode), person)
+    env = MerchantEnv(person.merchant_id, new.mode)
+    await require_verified_email(work.tx, work.services.settings, env, person)
+    limits = limits_of(new.limits, new.recipients, new.expires_at, catalogue)
+    await ensure_recipients(work.tx, env, limits)
     if not await sessions_store.lock(work.tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
@@ -124,21 +131,37 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
         status="active",
         created_at=stamp(work.now),
         last_used_at=None,
+        limits=limits.views(catalogue),
+        recipients=None if limits.recipients is None else list(limits.recipients),
+        expires_at=stamp_or_none(limits.expires_at),
+        allowed_networks=[str(ip_network(text)) for text in new.allowed_networks],
+        proposals_only=new.proposals_only,
         api_key=secret,
     )
-    await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), work.now)
-    await _record_key_event(work, person, view, "api_key.made", new_values(scopes=view.scopes))
+    await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), limits, work.now)
+    await _record_key_event(work, person, view, "api_key.made", _made(view, limits, work))
     return view
+
+
+def _made(view: ApiKeyView, limits: Limits, work: Work) -> Changes:
+    """What the audit log says of a new key."""
+    described = limits.described(work.services.catalogue) if limits != NO_LIMITS else {}
+    return new_values(
+        scopes=view.scopes,
+        allowed_networks=view.allowed_networks or None,
+        proposals_only=view.proposals_only or None,
+        **described,
+    )
 
 
 async def revoke_api_key(work: Work, person: Person, api_key_id: UUID, mode: Mode | None = None) -> ApiKeyView:
     """Revoke a key, of this `mode` if given. Revoking it again has no effect. Raises `NotFound`."""
-    key = await store.get_api_key(work.tx, person.merchant_id, api_key_id)
+    key = await store.get_api_key(work.tx, person.merchant_id, api_key_id, work.services.catalogue)
     if key is None or mode not in {None, key.mode}:
         raise NotFound
-    revoked = await store.revoke_api_key(work.tx, person.merchant_id, api_key_id, work.now)
+    revoked = await store.revoke_api_key(work.tx, person.merchant_id, api_key_id, work.services.catalogue, work.now)
     if revoked is None:
-        return await store.get_api_key(work.tx, person.merchant_id, api_key_id) or key
+        return await store.get_api_key(work.tx, person.merchant_id, api_key_id, work.services.catalogue) or key
     await _record_key_event(work, person, revoked, "api_key.revoked")
     return revoked
 

@@ -1,7 +1,10 @@
 """Sign-up, sign-in, API keys and the account, as JSON."""
 
+from datetime import datetime
 from uuid import UUID
 
+import msgspec
+from msgspec import UNSET
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import sessions, stepup
@@ -25,10 +28,13 @@ from tollhouse.accounts.merchants.model import (
     SignUp,
     SignupClosed,
 )
+from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool
 
@@ -87,9 +93,9 @@ async def confirm_session(request: Request, caller: Person, body: Confirmation) 
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
-async def list_api_keys(caller: Person, db: Pool) -> ApiKeyList:
+async def list_api_keys(caller: Person, db: Pool, catalogue: Catalogue) -> ApiKeyList:
     """List API keys. Newest first, with revoked ones."""
-    return ApiKeyList(await store.list_api_keys(db, caller.merchant_id))
+    return ApiKeyList(await store.list_api_keys(db, caller.merchant_id, catalogue))
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -112,8 +118,22 @@ async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKey
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))
-async def account(caller: Caller) -> AccountView:
-    """Retrieve the merchant account."""
+async def account(caller: Caller, db: Pool, now: datetime, catalogue: Catalogue) -> AccountView:
+    """Retrieve the merchant account. With the limits of the credential, and what is left of them."""
+    view = _account_view(caller)
+    if not caller.is_limited or caller.credential_id is None:
+        return view
+    limits = await spending_store.get(db, caller.env.merchant_id, caller.credential_id)
+    spent = await spending_store.get_spent(db, caller.credential_id, now)
+    return msgspec.structs.replace(
+        view,
+        limits=limits.remaining(spent, catalogue),
+        recipients=UNSET if limits.recipients is None else list(limits.recipients),
+        limits_expire_at=UNSET if limits.expires_at is None else stamp(limits.expires_at),
+    )
+
+
+def _account_view(caller: Caller) -> AccountView:
     return AccountView(
         merchant_id=caller.env.merchant_id,
         business_name=caller.business_name,

@@ -1,14 +1,19 @@
 """The request bodies and views of merchants, users and API keys, and their rules."""
 
+from datetime import datetime
+from ipaddress import ip_network
 from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tollhouse.accounts.environments.legal_details import LegalDetails
 from tollhouse.accounts.identity.credentials import email_errors, password_errors
+from tollhouse.accounts.spending.model import LimitRequest, LimitView, RemainingLimitView, limits_errors
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.kernel import clock, limits, messages, scopes
+from tollhouse.kernel import clock, messages, scopes
+from tollhouse.kernel import limits as kernel_limits
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
@@ -33,7 +38,7 @@ class SignUp(Struct, frozen=True, forbid_unknown_fields=True):
         return [
             *email_errors("email", self.email),
             *password_errors("password", self.password),
-            *name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX),
+            *name_errors("business_name", self.business_name, kernel_limits.BUSINESS_NAME_CHARS_MAX),
         ]
 
 
@@ -61,17 +66,31 @@ class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):
     """Name that tells your keys apart, such as the system that uses it."""
     mode: Mode
     scopes: Annotated[list[str] | None, example(["payments:read", "payments:write"])] = None
+    limits: list[LimitRequest] = []
+    """What the key may move; a kind that is not listed is not limited."""
+    recipients: list[UUID] | None = None
+    """Saved recipients that it may withdraw to; null for all."""
+    expires_at: Annotated[datetime, Meta(tz=True)] | None = None
+    """When everything that can be limited ends: from then on it moves no money."""
+    allowed_networks: Annotated[list[str], example(["203.0.113.0/24"])] = []
+    """Networks that its requests may come from; empty for all."""
+    proposals_only: bool = False
+    """Whether it may only propose what moves money."""
 
-    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+    def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of every invalid field."""
-        return self.field_errors()
+        return self.field_errors(context.catalogue)
 
-    def field_errors(self) -> list[FieldError]:
+    def field_errors(self, catalogue: Catalogue) -> list[FieldError]:
         """The errors of every invalid field."""
-        field_errors = name_errors("name", self.name, limits.KEY_NAME_CHARS_MAX)
+        field_errors = name_errors("name", self.name, kernel_limits.KEY_NAME_CHARS_MAX)
         if self.allowed_scopes() is None:
             field_errors.append(FieldError("scopes", "invalid_scope", messages.NO_OFFLINE_SCOPE))
-        return field_errors
+        return [
+            *field_errors,
+            *limits_errors(self.limits, self.recipients, catalogue),
+            *network_errors("allowed_networks", self.allowed_networks),
+        ]
 
     def allowed_scopes(self) -> Scopes | None:
         """The scopes of the key; None if they are not valid."""
@@ -130,6 +149,16 @@ class ApiKeyView(Struct, frozen=True, kw_only=True):
     """
     created_at: Timestamp
     last_used_at: Timestamp | None
+    limits: list[LimitView]
+    """What it may move; a kind that is not listed is not limited."""
+    recipients: list[UUID] | None
+    """Saved recipients that it may withdraw to; null for all."""
+    expires_at: Timestamp | None
+    """From when on it moves no money; null if that never ends."""
+    allowed_networks: Annotated[list[str], example(["203.0.113.0/24"])]
+    """Networks that its requests may come from; empty for all."""
+    proposals_only: bool
+    """Whether it may only propose what moves money."""
 
 
 class NewApiKeyView(ApiKeyView, frozen=True, kw_only=True):
@@ -158,6 +187,12 @@ class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     scopes: list[str]
     active: bool
     """Whether the account can be used; a suspended one cannot."""
+    limits: list[RemainingLimitView] | UnsetType = UNSET
+    """What this key or connection may move, and what is left of it; absent if it has no limits."""
+    recipients: list[UUID] | UnsetType = UNSET
+    """Saved recipients that it may withdraw to; absent if they are not limited."""
+    limits_expire_at: Timestamp | UnsetType = UNSET
+    """From when on it moves no money; absent if that never ends."""
     oauth_client_id: ClientId | None = None
     oauth_grant_id: GrantId | None = None
     """ID of the connection; present for access tokens only."""
@@ -172,7 +207,7 @@ class Business(Struct, frozen=True):
 
     def field_errors(self) -> list[FieldError]:
         """The errors of every invalid field."""
-        field_errors = name_errors("business_name", self.business_name, limits.BUSINESS_NAME_CHARS_MAX)
+        field_errors = name_errors("business_name", self.business_name, kernel_limits.BUSINESS_NAME_CHARS_MAX)
         if self.time_zone not in clock.zone_names():
             field_errors.append(FieldError("time_zone", "invalid_value", messages.A_TIME_ZONE))
         return [*field_errors, *self.legal.field_errors()]
@@ -190,6 +225,25 @@ class SignupClosed(ApiError):
 
     code, status, message = "signup_closed", 403, "Sign-up is closed on this server."
     solution = "Ask the operator for an account."
+
+
+def network_errors(field: str, networks: list[str]) -> list[FieldError]:
+    """The errors of a list of IP networks. A network has no bits set beyond its prefix."""
+    if len(networks) > kernel_limits.ALLOWED_NETWORKS_MAX:
+        return [FieldError(field, "too_many", messages.items(None, kernel_limits.ALLOWED_NETWORKS_MAX))]
+    return [
+        FieldError(f"{field}.{place}", "invalid_network", messages.A_NETWORK_ADDRESS)
+        for place, text in enumerate(networks)
+        if not _is_network(text)
+    ]
+
+
+def _is_network(text: str) -> bool:
+    try:
+        ip_network(text)
+    except ValueError:
+        return False
+    return "%" not in text
 
 
 def name_errors(field: str, name: str, chars_max: int) -> list[FieldError]:

@@ -1,6 +1,7 @@
 """SQL of merchants, their business settings, and their API keys as views."""
 
 from datetime import datetime
+from ipaddress import ip_network
 from uuid import UUID
 
 from msgspec.structs import astuple
@@ -8,6 +9,8 @@ from msgspec.structs import astuple
 from tollhouse.accounts.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.accounts.identity import store as api_keys_store
 from tollhouse.accounts.merchants.model import ApiKeyView, Business
+from tollhouse.accounts.spending.model import Limits, read_limits
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
@@ -61,32 +64,35 @@ async def is_closed(tx: Tx, merchant_id: UUID) -> bool:
 
 
 async def insert_api_key(
-    tx: Tx, merchant_id: MerchantId, key: ApiKeyView, mask: int, key_hash: bytes, now: datetime
+    tx: Tx, merchant_id: MerchantId, key: ApiKeyView, mask: int, key_hash: bytes, limits: Limits, now: datetime
 ) -> None:
     """Insert an API key."""
-    await tx.execute(
-        api_keys_store.INSERT_API_KEY, key.api_key_id, merchant_id, key.mode, key.name, key_hash, mask, key.hint, now
-    )
+    values = (key.mode, key.name, key_hash, mask, key.hint, now, limits.stored)
+    networks = [ip_network(text) for text in key.allowed_networks] or None
+    await tx.execute(api_keys_store.INSERT_API_KEY, key.api_key_id, merchant_id, *values, networks, key.proposals_only)
 
 
-async def list_api_keys(db: Pool, merchant_id: MerchantId) -> list[ApiKeyView]:
+async def list_api_keys(db: Pool, merchant_id: MerchantId, catalogue: Catalogue) -> list[ApiKeyView]:
     """All keys of a merchant, newest first."""
-    return [_api_key(row) for row in await db.fetch(api_keys_store.LIST_API_KEYS, merchant_id)]
+    return [_api_key(row, catalogue) for row in await db.fetch(api_keys_store.LIST_API_KEYS, merchant_id)]
 
 
-async def get_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID) -> ApiKeyView | None:
+async def get_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID, catalogue: Catalogue) -> ApiKeyView | None:
     """One key; None if the merchant has no such key."""
     row = await tx.fetchrow(api_keys_store.GET_API_KEY, merchant_id, api_key_id)
-    return None if row is None else _api_key(row)
+    return None if row is None else _api_key(row, catalogue)
 
 
-async def revoke_api_key(tx: Tx, merchant_id: MerchantId, api_key_id: UUID, now: datetime) -> ApiKeyView | None:
+async def revoke_api_key(
+    tx: Tx, merchant_id: MerchantId, api_key_id: UUID, catalogue: Catalogue, now: datetime
+) -> ApiKeyView | None:
     """Revoke a key; None if the merchant has no such active key."""
     row = await tx.fetchrow(api_keys_store.REVOKE_API_KEY, merchant_id, api_key_id, now)
-    return None if row is None else _api_key(row)
+    return None if row is None else _api_key(row, catalogue)
 
 
-def _api_key(row: Row) -> ApiKeyView:
+def _api_key(row: Row, catalogue: Catalogue) -> ApiKeyView:
+    limits = read_limits(row["limits"])
     return ApiKeyView(
         api_key_id=row["id"],
         name=row["name"],
@@ -97,6 +103,11 @@ def _api_key(row: Row) -> ApiKeyView:
         status="active" if row["revoked_at"] is None else "revoked",
         created_at=stamp(row["created_at"]),
         last_used_at=stamp_or_none(row["last_used_at"]),
+        limits=limits.views(catalogue),
+        recipients=None if limits.recipients is None else list(limits.recipients),
+        expires_at=stamp_or_none(limits.expires_at),
+        allowed_networks=[str(network) for network in row["allowed_networks"] or ()],
+        proposals_only=row["proposals_only"],
     )
 
 

@@ -31,16 +31,19 @@ transaction: Each one.
 day: The last 24 hours.
 month: The last 30 days.
 """
-LimitReason = Literal["amount", "currency", "recipient", "expired"]
+LimitReason = Literal["amount", "currency", "recipient", "expired", "standing_order"]
 """Why it is beyond the limits.
 
 amount: It is more than the limit leaves.
 currency: The kind is limited, and this currency is not listed.
 recipient: Only certain saved recipients are allowed, and this is none of them.
 expired: The time in `expires_at` has passed.
+standing_order: It would run later, without being counted.
 """
 PERIODS: dict[LimitPeriod, str] = {"transaction": "per_transaction", "day": "per_day", "month": "per_month"}
 AMOUNTS = tuple(PERIODS.values())
+Spent = Mapping[tuple[str, str], Mapping[str, int]]
+"""What was used by kind and currency, in minor units: of the last `day` and `month`."""
 
 
 class LimitRequest(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,6 +87,17 @@ class LimitView(Struct, frozen=True, kw_only=True):
     per_month_minor: int | None
 
 
+class RemainingLimitView(LimitView, frozen=True, kw_only=True):
+    """A limit, and what it leaves now, to all connections of an application together."""
+
+    per_day_remaining: str | None
+    """What `per_day` leaves now; null if there is no such limit."""
+    per_day_remaining_minor: int | None
+    per_month_remaining: str | None
+    """What `per_month` leaves now; null if there is no such limit."""
+    per_month_remaining_minor: int | None
+
+
 class Limits(Struct, frozen=True, kw_only=True):
     """The limits of a connection or key. By default there are none.
 
@@ -102,6 +116,10 @@ class Limits(Struct, frozen=True, kw_only=True):
     def views(self, catalogue: Catalogue) -> list[LimitView]:
         """The limits as they are shown."""
         return [LimitView(**_amounts(limit, catalogue)) for limit in self.limits]
+
+    def remaining(self, spent: Spent, catalogue: Catalogue) -> list[RemainingLimitView]:
+        """The limits with what they leave."""
+        return [_remaining(limit, spent.get((limit.kind, limit.currency), {}), catalogue) for limit in self.limits]
 
     def described(self, catalogue: Catalogue) -> dict[str, object]:
         """The limits as the audit log records them."""
@@ -127,6 +145,15 @@ NO_LIMITS = Limits()
 def read_limits(column: str | None) -> Limits:
     """The limits of a column."""
     return NO_LIMITS if column is None else msgspec.json.decode(column, type=Limits)
+
+
+def limits_errors(
+    requests: Sequence[LimitRequest], recipients: Sequence[UUID] | None, catalogue: Catalogue, field: str = "limits"
+) -> Iterator[FieldError]:
+    """The errors of requested limits and recipients that need no lookup."""
+    yield from limit_errors(requests, catalogue, field)
+    if recipients is not None and len(recipients) > limits.LIMIT_RECIPIENTS_MAX:
+        yield FieldError("recipients", "too_many", messages.items(None, limits.LIMIT_RECIPIENTS_MAX))
 
 
 def limit_errors(requests: Sequence[LimitRequest], catalogue: Catalogue, field: str = "limits") -> Iterator[FieldError]:
@@ -163,6 +190,20 @@ def to_limits(requests: Sequence[LimitRequest], catalogue: Catalogue) -> tuple[L
     )
 
 
+def limits_of(
+    requests: Sequence[LimitRequest],
+    recipients: Sequence[UUID] | None,
+    expires_at: datetime | None,
+    catalogue: Catalogue,
+) -> Limits:
+    """The limits of a request without errors."""
+    return Limits(
+        limits=to_limits(requests, catalogue),
+        recipients=None if recipients is None else tuple(dict.fromkeys(recipients)),
+        expires_at=expires_at,
+    )
+
+
 def _amounts(limit: Limit, catalogue: Catalogue) -> Mapping[str, Any]:
     known = catalogue.currencies.get(limit.currency)
     members: dict[str, Any] = msgspec.structs.asdict(limit)
@@ -170,6 +211,16 @@ def _amounts(limit: Limit, catalogue: Catalogue) -> Mapping[str, Any]:
         minor = members[f"{name}_minor"]
         members[name] = None if minor is None or known is None else known.format(minor)
     return members
+
+
+def _remaining(limit: Limit, spent: Mapping[str, int], catalogue: Catalogue) -> RemainingLimitView:
+    members, known = dict(_amounts(limit, catalogue)), catalogue.currencies.get(limit.currency)
+    for name, period in (("per_day", "day"), ("per_month", "month")):
+        most_minor = members[f"{name}_minor"]
+        left_minor = None if most_minor is None else max(0, most_minor - spent.get(period, 0))
+        members[f"{name}_remaining_minor"] = left_minor
+        members[f"{name}_remaining"] = None if left_minor is None or known is None else known.format(left_minor)
+    return RemainingLimitView(**members)
 
 
 def _described(limit: Limit, catalogue: Catalogue) -> str:
@@ -187,7 +238,7 @@ def _is_wider(new: Sequence[UUID] | None, old: Sequence[UUID] | None) -> bool:
     return old is not None and (new is None or not set(new) <= set(old))
 
 
-def _is_raised(kind: LimitKind, new: Sequence[Limit], old: Sequence[Limit]) -> bool:
+def _is_raised(kind: str, new: Sequence[Limit], old: Sequence[Limit]) -> bool:
     """Whether a kind that was limited is less so."""
     before = {limit.currency: limit for limit in old if limit.kind == kind}
     after = {limit.currency: limit for limit in new if limit.kind == kind}

@@ -3,10 +3,10 @@
 from datetime import datetime
 from uuid import UUID
 
-from tollhouse.accounts.spending.model import ExceededLimit, LimitKind, Limits, read_limits
+from tollhouse.accounts.spending.model import ExceededLimit, LimitKind, Limits, Spent, read_limits
 from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.database.pool import Pool, Row, Tx
+from tollhouse.platform.database.pool import Pool, Tx
 
 SPEND = """
     SELECT reason, period, limit_minor, remaining_minor, resets_at FROM limits_spend($1, $2, $3, $4, $5, $6, $7, $8)
@@ -78,9 +78,9 @@ async def get(db: Pool | Tx, merchant_id: UUID, credential_id: UUID) -> Limits:
     return read_limits(row["limits"] if row else None)
 
 
-async def list_spent(db: Pool | Tx, credential_id: UUID, now: datetime) -> list[Row]:
+async def get_spent(db: Pool | Tx, credential_id: UUID, now: datetime) -> Spent:
     """What the spender of a credential has used, by kind and currency: in minor units of the last `day` and `month`."""
-    return await db.fetch(SPENT, credential_id, now)
+    return {(row["kind"], row["currency"]): dict(row) for row in await db.fetch(SPENT, credential_id, now)}
 
 
 async def are_recipients(db: Pool | Tx, env: MerchantEnv, recipients: tuple[UUID, ...]) -> bool:

@@ -16,6 +16,7 @@ from tollhouse.accounts.identity.model import (
     InvalidApiKey,
     InvalidToken,
     MissingScope,
+    NetworkNotAllowed,
     NoCredential,
     RecentAuthenticationRequired,
 )
@@ -109,7 +110,7 @@ def _admission(operation: Operation) -> Admission:
     if isinstance(guard, CredentialGuard):
         scopes = [name for name in guard.label.split(" or ") if name in ALL]
         suspended = (AccountSuspended, ApplicationSuspended)
-        errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, *suspended, RateLimited)
+        errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, NetworkNotAllowed, *suspended, RateLimited)
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         return Admission(({"api_key": ()}, *by_token), (*errors, *([MissingScope] if scopes else [])))
     if isinstance(guard, SessionGuard):

@@ -38,7 +38,7 @@ from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.payments.transactions.model import REFUND_FAILED, Refund, RefundStatus, Transaction, refund_exchange
 from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log import changed_objects
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.gate.model import OutgoingTransfer
 from tollhouse.transfers.orders.balance_events import Cause
 from tollhouse.transfers.orders.errors import InvalidState
@@ -80,19 +80,23 @@ def _refund_lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
 async def request(
     work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
 ) -> tuple[Refund, Transaction]:
-    """Request a refund: hold its money. Raises what `preview_refund` raises, and `DailyLimitExceeded`."""
+    """Request a refund: hold its money.
+
+    Raises what `preview_refund` raises, `ConnectionLimitExceeded` and `DailyLimitExceeded`.
+    """
     preview = await preview_refund(work, env, transaction_id, new, may_withdraw=may_withdraw)
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
     held_minor = preview.held_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
+    await _spend(work, preview, refund_id)
     transfer = await _admit(work.tx, preview, refund_id, work.now)
     hold_id, posted = None, None
     if held_minor:
         await priced.convert_back(work, current, refund_id, preview.exchange)
         hold, posted = await holds.reserve(work, env, Source(SOURCE, refund_id), current.currency, held_minor)
         hold_id = hold.id
-    refund = _pending(preview, new, transfer, hold_id, work.now)
+    refund = _pending(work, preview, new, transfer, hold_id)
     changed_objects.note(refund_id)
     await store.insert(work.tx, current, refund)
     held = msgspec.structs.replace(
@@ -181,9 +185,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     return refund
 
 
-def _pending(
-    preview: RefundPreview, new: NewRefund, transfer: OutgoingTransfer, hold_id: UUID | None, now: datetime
-) -> Refund:
+def _pending(work: Work, preview: RefundPreview, new: NewRefund, transfer: OutgoingTransfer, hold_id: UUID | None) -> Refund:
     """A new refund of this transfer, whose money is on hold."""
     return Refund(
         id=transfer.id,
@@ -203,8 +205,9 @@ def _pending(
         metadata=new.metadata or {},
         exchange=refund_exchange(preview.exchange),
         version=1,
-        created_at=now,
-        updated_at=now,
+        created_at=work.now,
+        updated_at=work.now,
+        credential_id=work.actor.credential_id,
     )
 
 
@@ -219,6 +222,16 @@ async def _ensure_room(tx: Tx, current: Transaction, refund_id: UUID) -> None:
     refund = next(refund for refund in current.refunds if refund.id == refund_id)
     if refund.hold_id is not None:
         await ensure_balance_limit(tx, current.env, refund.currency, refund.amount_minor - refund.unapplied_minor)
+
+
+async def _spend(work: Work, preview: RefundPreview, refund_id: UUID) -> None:
+    """Count it towards the limits of the credential; to another account than the payer's as a withdrawal, too."""
+    current, target, amount_minor = preview.payment, preview.destination, preview.amount_minor + preview.network_fee_minor
+    await spending.spend(work, "refunds", refund_id, current.currency, amount_minor)
+    if not target.is_payer:
+        await spending.spend(
+            work, "withdrawals", refund_id, current.currency, amount_minor, rail=current.rail, account=target.account
+        )
 
 
 async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime) -> OutgoingTransfer:

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -70,6 +71,7 @@ class RefundList(Struct, frozen=True):
         AmountBelowMinimum,
         AmountBelowFees,
         AmountAboveMaximum,
+        ConnectionLimitExceeded,
         DailyLimitExceeded,
         *RECIPIENT_ERRORS,
         RateUnavailable,

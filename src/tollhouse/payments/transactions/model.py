@@ -196,6 +196,8 @@ class Refund(Struct, frozen=True, kw_only=True):
     """Fee of the network, which is added to the debit."""
     unapplied_minor: Internal[int]
     hold_id: Internal[UUID | None]
+    credential_id: Internal[UUID | None] = None
+    """The connection or API key that asked for it."""
     exchange: Internal[Json[Annotated[RefundExchange | None, Selected("refund_exchange({row})")]]] = None
 
     @property

@@ -36,7 +36,7 @@ from tollhouse.transfers.balance_payments.model import (
     minor_of_part,
     parse,
 )
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.gate.model import MerchantSuspended
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
@@ -52,7 +52,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     """Pay the owner of an application, or reserve the amount.
 
     Raises `ValidationFailed`, `NotFound`, `DuplicateExternalId`, `CurrencyNotSupported`, `SelfPayment`,
-    `ApplicationSuspended` and `InsufficientFunds`.
+    `ApplicationSuspended`, `ConnectionLimitExceeded` and `InsufficientFunds`.
     """
     currency, amount_minor = parse(new, caller, work.services.catalogue)
     application = await _application(work.tx, caller, new, work.now)
@@ -62,8 +62,9 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
     await _ensure_not_suspended(work.tx, application.client_id)
+    payment = _new_payment(caller, application, currency.code, amount_minor, new, work.now)
+    await spending.spend(work, "balance_payments", payment.id, payment.currency, payment.amount_minor)
     await gate.let_leave(work.tx, caller.env.merchant_id)
-    payment = _new_payment(caller.env, application, currency.code, amount_minor, new, work.now)
     await ensure_funds(work.tx, payment.env, payment.currency, payment.amount_minor)
     # The database checks the balance and external id again below; any error rolls everything back.
     if new.capture:
@@ -88,11 +89,12 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
 async def capture(work: Work, caller: Caller, payment_id: UUID, part: PartialAmount) -> BalancePayment:
     """Capture a reservation or a part of it; the rest is released. Public clients capture all of it.
 
-    Raises `NotFound`, `ValidationFailed`, `MerchantSuspended`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge` and
-    `ConfidentialClientRequired`.
+    Raises `NotFound`, `ValidationFailed`, `MerchantSuspended`, `ApplicationSuspended`, `InvalidState`, `CaptureTooLarge`,
+    `ConfidentialClientRequired`, and `ConnectionLimitExceeded` where the limits have expired.
     """
     payment = await store.lock(work.tx, caller.env, caller.client_id, payment_id)
     amount_minor = minor_of_part(part, payment.currency, work.services.catalogue) or payment.amount_minor
+    await spending.ensure_unexpired(work, payment.env, "balance_payments", payment.currency)
     return await _capture(work, payment, amount_minor, whole=caller.client_is_public)
 
 
@@ -171,11 +173,11 @@ async def _ensure_external_id_unused(tx: Tx, caller: Caller, new: NewBalancePaym
 
 
 def _new_payment(
-    env: MerchantEnv, application: PayeeApplication, code: str, amount_minor: int, new: NewBalancePayment, now: datetime
+    caller: Caller, application: PayeeApplication, code: str, amount_minor: int, new: NewBalancePayment, now: datetime
 ) -> BalancePayment:
     return BalancePayment(
         id=new_id(),
-        env=env,
+        env=caller.env,
         client_id=application.client_id,
         owner_id=application.owner_id,
         currency=code,
@@ -186,6 +188,7 @@ def _new_payment(
         description=new.description,
         external_id=new.external_id,
         metadata=new.metadata or {},
+        credential_id=caller.credential_id,
         created_at=now,
         updated_at=now,
         expires_at=None,

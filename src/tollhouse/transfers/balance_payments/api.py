@@ -14,6 +14,7 @@ from tollhouse.accounts.identity.model import (
     Person,
 )
 from tollhouse.accounts.identity.stepup import require_recent
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import PageRequest
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -63,6 +64,7 @@ class BalancePaymentList(Struct, frozen=True):
         DuplicateExternalId,
         CurrencyNotSupported,
         SelfPayment,
+        ConnectionLimitExceeded,
         InsufficientFunds,
         BalanceLimitExceeded,
     ),
@@ -100,6 +102,7 @@ async def read_balance_payment(
         NotFound,
         ValidationFailed,
         InvalidState,
+        ConnectionLimitExceeded,
         CaptureTooLarge,
         ConfidentialClientRequired,
         BalanceLimitExceeded,

@@ -80,6 +80,8 @@ class BalancePayment(Struct, frozen=True, kw_only=True):
     owner_id: Internal[MerchantId]
     refunds: Internal[int] = 0
     hold_id: Internal[UUID | None]
+    credential_id: Internal[UUID | None] = None
+    """The connection or API key that asked for it."""
     clock_offset: Internal[Annotated[timedelta, CLOCK_OFFSET]] = NO_OFFSET
 
     @property

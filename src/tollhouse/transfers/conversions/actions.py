@@ -36,7 +36,7 @@ from tollhouse.platform.settings.config import Settings
 from tollhouse.transfers.conversions import prices, prices_store, store
 from tollhouse.transfers.conversions.model import Conversion, Exchange, PairRate, PairUnavailable, exchange_from, exchange_to
 from tollhouse.transfers.conversions.views import conversion_view
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.orders import quotes
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, CurrencyNotSupported, PriceChanged
@@ -201,7 +201,10 @@ async def quote(
 
 
 async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversion:
-    """Convert by a quote, or at the current rate. Raises the errors of `quote`, of quotes and `PriceChanged`."""
+    """Convert by a quote, or at the current rate.
+
+    Raises the errors of `quote`, of quotes, `PriceChanged` and `ConnectionLimitExceeded`.
+    """
     amount = parse(new, env, work.services.settings, work.services.catalogue)
     quoted: Quote[Exchange] | None = None
     if new.quote_id is not None:
@@ -213,11 +216,13 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
     else:
         raise AssertionError("a conversion names a quote or an amount")
     await ensure_funds(work.tx, env, exchange.from_currency, exchange.from_amount_minor)
+    conversion_id = new_id()
+    await spending.spend(work, "conversions", conversion_id, exchange.from_currency, exchange.from_amount_minor)
     # The database checks the quote and the balance again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
     conversion = Conversion(
-        id=new_id(),
+        id=conversion_id,
         env=env,
         exchange=exchange,
         quote_id=new.quote_id,
@@ -226,6 +231,7 @@ async def convert(work: Work, env: MerchantEnv, new: NewConversion) -> Conversio
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},
+        credential_id=work.actor.credential_id,
         created_at=work.now,
     )
     await gate.let_leave(work.tx, env.merchant_id)

@@ -7,6 +7,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -84,7 +85,15 @@ async def quote_conversion(
     guard=scope("conversions:write"),
     status=201,
     idempotency="required",
-    errors=(ValidationFailed, *QUOTE_ERRORS, *PAIR_ERRORS, PriceChanged, InsufficientFunds, BalanceLimitExceeded),
+    errors=(
+        ValidationFailed,
+        *QUOTE_ERRORS,
+        *PAIR_ERRORS,
+        PriceChanged,
+        ConnectionLimitExceeded,
+        InsufficientFunds,
+        BalanceLimitExceeded,
+    ),
 )
 async def convert(caller: Caller, body: NewConversion, work: Work) -> ConversionView:
     """Create a conversion. It converts an amount of the balance to another currency."""
@@ -127,7 +136,7 @@ async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue:
     guard=scope("conversions:write"),
     status=201,
     idempotency="honoured",
-    errors=(ValidationFailed, CurrencyNotSupported, RuleConflict),
+    errors=(ValidationFailed, CurrencyNotSupported, RuleConflict, ConnectionLimitExceeded),
 )
 async def make_rule(caller: Caller, body: NewConversionRule, work: Work) -> ConversionRuleView:
     """Create a conversion rule. It converts a share of each payment, or of the balance when it reaches a threshold."""
@@ -145,7 +154,7 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool, catalogue: Catalogu
     "PUT",
     "/conversion-rules/{rule_id}",
     guard=scope("conversions:write"),
-    errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict),
+    errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict, ConnectionLimitExceeded),
 )
 async def change_rule(caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, work: Work) -> ConversionRuleView:
     """Update a conversion rule. Send all members."""

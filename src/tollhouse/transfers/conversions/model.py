@@ -113,6 +113,8 @@ class Conversion(Struct, frozen=True, kw_only=True):
     rule_id: UUID | None
     """ID of the rule that converted; null for a request."""
     rule_step: Internal[int | None]
+    credential_id: Internal[UUID | None] = None
+    """The connection or API key that asked for it."""
     transaction_id: UUID | None = None
     """ID of the payment that was converted; null for others."""
     reversal_id: UUID | None = None

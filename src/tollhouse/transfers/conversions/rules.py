@@ -39,7 +39,7 @@ from tollhouse.transfers.conversions.model import (
     exchange_from,
 )
 from tollhouse.transfers.conversions.rules_store import BalanceChange
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.orders import quotes
 from tollhouse.transfers.orders.quotes import destination_errors
 
@@ -89,6 +89,7 @@ async def create(work: Work, env: MerchantEnv, created_by: RuleCreator, new: New
         updated_at=work.now,
     )
     await _ensure_no_conflict(work.tx, rule)
+    await spending.ensure_standing_order(work, env, "conversions", rule.from_currency)
     # Nothing below this line may refuse.
     await _record_audit(work, "rule.made", None, rule)
     return await rules_store.insert(work.tx, rule)
@@ -103,6 +104,7 @@ async def update(work: Work, env: MerchantEnv, rule_id: UUID, new: ConversionRul
         raise RuleChanged(current.version)
     rule = msgspec.structs.replace(current, threshold_minor=threshold_minor, **_settings(new))
     await _ensure_no_conflict(work.tx, rule)
+    await spending.ensure_standing_order(work, env, "conversions", rule.from_currency)
     # Nothing below this line may refuse.
     updated = await rules_store.update(work.tx, rule, work.now)
     await _record_audit(work, "rule.changed", current, updated)

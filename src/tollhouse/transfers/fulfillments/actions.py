@@ -34,7 +34,7 @@ from tollhouse.ledger.books.model import LedgerTransaction, Source, income, paya
 from tollhouse.platform.settings.config import Settings
 from tollhouse.transfers.fulfillments import store
 from tollhouse.transfers.fulfillments.model import Fulfillment, ProductUnavailable
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import InvalidProject, InvalidState, PriceChanged
 from tollhouse.transfers.orders.quotes import destination_errors, ensure_funds
@@ -140,12 +140,13 @@ async def check_order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Prod
 async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillment:
     """Reserve the cost of a delivery. The worker requests it from the game server.
 
-    Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject` and
-    `InsufficientFunds`.
+    Raises `ValidationFailed`, `DuplicateExternalId`, `ProductUnavailable`, `PriceChanged`, `InvalidProject`,
+    `InsufficientFunds` and `ConnectionLimitExceeded`.
     """
     product = await check_order(work, env, new)
     # The database checks the balance and external id again below; any error rolls everything back.
     fulfillment_id, cost_minor = new_id(), product.unit_price_minor * new.quantity
+    await spending.spend(work, "fulfillments", fulfillment_id, product.currency, cost_minor)
     hold, posted = await holds.reserve(work, env, Source(SOURCE, fulfillment_id), product.currency, cost_minor)
     ordered = Fulfillment(
         id=fulfillment_id,
@@ -162,6 +163,7 @@ async def order(work: Work, env: MerchantEnv, new: NewFulfillment) -> Fulfillmen
         webhook_url=new.webhook_url,
         external_id=new.external_id,
         metadata=new.metadata or {},
+        credential_id=work.actor.credential_id,
         created_at=work.now,
         updated_at=work.now,
     )

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import TestCredentialGuard, scope
 from tollhouse.accounts.identity.model import Caller, TestModeOnly
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
@@ -71,7 +72,15 @@ async def list_fulfillment_products(
     guard=WRITE,
     status=201,
     idempotency="required",
-    errors=(ValidationFailed, DuplicateExternalId, ProductUnavailable, PriceChanged, InvalidProject, InsufficientFunds),
+    errors=(
+        ValidationFailed,
+        DuplicateExternalId,
+        ProductUnavailable,
+        PriceChanged,
+        InvalidProject,
+        ConnectionLimitExceeded,
+        InsufficientFunds,
+    ),
 )
 async def order_fulfillment(caller: Caller, body: NewFulfillment, work: Work) -> FulfillmentView:
     """Create a fulfillment. It orders a delivery to a player, paid from the balance."""

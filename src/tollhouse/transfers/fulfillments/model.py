@@ -66,6 +66,8 @@ class Fulfillment(Struct, frozen=True, kw_only=True):
     server: Internal[str]
     unit_wholesale_minor: Internal[int]
     hold_id: Internal[UUID]
+    credential_id: Internal[UUID | None] = None
+    """The connection or API key that asked for it."""
 
     @property
     def cost_minor(self) -> int:

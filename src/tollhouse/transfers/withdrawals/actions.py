@@ -18,7 +18,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.model import Source
 from tollhouse.platform.database.pool import Tx
-from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer
 from tollhouse.transfers.orders import quotes
 from tollhouse.transfers.orders.quotes import Quote
@@ -92,18 +92,22 @@ async def create(
 ) -> Withdrawal:
     """Create a withdrawal whose request was checked.
 
-    Raises `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of `gate.admit`.
+    Raises `ConnectionLimitExceeded`, `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of
+    `gate.admit`.
     """
     account = account_of(work.services.rails, method, env, payee.receiver)
     day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
-    counted = await gate.add_to_day(work.tx, env, method, terms.amount_minor, day)
     withdrawal_id = new_id()
+    debit_minor = terms.debit_minor
+    await spending.spend(work, "withdrawals", withdrawal_id, method.currency, debit_minor, rail=method.rail, account=account)
+    counted = await gate.add_to_day(work.tx, env, method, terms.amount_minor, day)
     source = Source(changes.SOURCE, withdrawal_id)
-    hold, posted = await holds.reserve(work, env, source, method.currency, terms.debit_minor)
+    hold, posted = await holds.reserve(work, env, source, method.currency, debit_minor)
     withdrawal = msgspec.structs.replace(
         _withdrawal(withdrawal_id, env, new, payee, method, terms, hold.id, work.now),
         batch_id=place.batch_id,
         batch_row=place.row,
+        credential_id=work.actor.credential_id,
     )
     await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
     if not await store.insert(work.tx, withdrawal):

@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
@@ -104,6 +105,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
         InvalidReceiver,
         *RECIPIENT_ERRORS,
         *AMOUNT_ERRORS,
+        ConnectionLimitExceeded,
         DailyLimitExceeded,
         InsufficientFunds,
     ),
@@ -162,7 +164,7 @@ async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogu
     guard=scope("withdrawals:write"),
     status=201,
     idempotency="required",
-    errors=(ValidationFailed, *RECIPIENT_ERRORS, DailyLimitExceeded, InsufficientFunds),
+    errors=(ValidationFailed, *RECIPIENT_ERRORS, ConnectionLimitExceeded, DailyLimitExceeded, InsufficientFunds),
     body_bytes_max=BATCH_BODY_BYTES_MAX,
 )
 async def create_batch(caller: Caller, body: NewBatch, work: Work) -> WithdrawalBatchView:

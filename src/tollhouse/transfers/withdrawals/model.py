@@ -150,6 +150,8 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     rail: Internal[str]
     batch_row: Internal[int | None] = None
     hold_id: Internal[UUID]
+    credential_id: Internal[UUID | None] = None
+    """The connection or API key that asked for it."""
     submission: Internal[SubmissionState | None] = None
     network_paid_minor: Internal[int | None] = None
     next_look_at: Internal[datetime | None]

@@ -25,7 +25,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.ledger.books.store import get_balance
 from tollhouse.platform.settings.config import Settings
-from tollhouse.transfers.gate import gate, recipients_store
+from tollhouse.transfers.gate import gate, recipients_store, spending
 from tollhouse.transfers.gate.model import DailyLimitExceeded, RecipientNotActive, WithdrawalMethodUnavailable
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.orders.quotes import destination_errors
@@ -75,7 +75,7 @@ class NewSchedule(Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 async def create(work: Work, env: MerchantEnv, new: NewSchedule, schedule_id: UUID | None = None) -> WithdrawalSchedule:
     """Create a schedule, once for each ID.
 
-    Raises `NotFound` for the recipient, `ValidationFailed` and `TooManySchedules`.
+    Raises `NotFound` for the recipient, `ValidationFailed`, `ConnectionLimitExceeded` and `TooManySchedules`.
     """
     if field_errors := list(_field_errors(new, env, work.services.settings)):
         raise ValidationFailed(*field_errors)
@@ -83,6 +83,7 @@ async def create(work: Work, env: MerchantEnv, new: NewSchedule, schedule_id: UU
     method = work.services.catalogue.withdrawal_methods.get(recipient.method_id)
     if method is None:
         raise WithdrawalMethodUnavailable
+    await spending.ensure_standing_order(work, env, "withdrawals", method.currency)
     amount_minor, keep_minor = _amounts(new, method, work)
     present = work.now + await clock_offset(work.tx, env)
     at = new.scheduled_for
@@ -127,9 +128,10 @@ async def pause(work: Work, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSc
 async def resume(work: Work, env: MerchantEnv, schedule_id: UUID) -> WithdrawalSchedule:
     """Resume a paused schedule at its next time; a single withdrawal whose time has passed runs now.
 
-    Raises `NotFound` and `InvalidState`.
+    Raises `NotFound`, `InvalidState` and `ConnectionLimitExceeded`.
     """
     current = await _lock_in_status(work, env, schedule_id, "paused")
+    await spending.ensure_standing_order(work, env, "withdrawals", current.currency)
     at = current.next_run_at
     if current.frequency != "once":
         present = work.now + await clock_offset(work.tx, env)

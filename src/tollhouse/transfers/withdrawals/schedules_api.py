@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.guards import scope
 from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import ListPageRequest
 from tollhouse.http.operations import INTEGRATION, Operations
 from tollhouse.http.services import Work
@@ -50,6 +51,7 @@ async def list_schedules(caller: Caller, page: ListPageRequest, db: Pool, catalo
         WithdrawalMethodUnavailable,
         AmountBelowMinimum,
         AmountAboveMaximum,
+        ConnectionLimitExceeded,
         TooManySchedules,
     ),
 )
@@ -85,7 +87,7 @@ async def pause_schedule(caller: Caller, schedule_id: UUID, work: Work) -> Withd
     "/withdrawal-schedules/{schedule_id}/resume",
     guard=scope("withdrawals:write"),
     idempotency="honoured",
-    errors=(NotFound, InvalidState),
+    errors=(NotFound, InvalidState, ConnectionLimitExceeded),
 )
 async def resume_schedule(caller: Caller, schedule_id: UUID, work: Work) -> WithdrawalScheduleView:
     """Resume a withdrawal schedule. It runs at its next time."""

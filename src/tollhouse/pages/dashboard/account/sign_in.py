@@ -16,7 +16,7 @@ from tollhouse.accounts.identity.sessions import finish_sign_in
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.merchants import actions, store
-from tollhouse.accounts.merchants.model import EmailTaken, NewApiKey, SignUp
+from tollhouse.accounts.merchants.model import ApiKeyView, EmailTaken, NewApiKey, SignUp
 from tollhouse.http.forms import Form, by_field, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -233,8 +233,13 @@ async def _keys_page(
         title_of=title_of,
         message=error.message if error else "",
         field_errors=by_field(error),
-        keys=[key for key in await store.list_api_keys(request.services.db, caller.merchant_id) if key.mode == env.mode],
+        keys=[key for key in await _list_keys(request, caller) if key.mode == env.mode],
     )
+
+
+async def _list_keys(request: Request, caller: Person) -> list[ApiKeyView]:
+    services = request.services
+    return await store.list_api_keys(services.db, caller.merchant_id, services.catalogue)
 
 
 REQUEST_ID_CHARS_MAX = 64
