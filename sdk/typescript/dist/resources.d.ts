@@ -7,7 +7,7 @@ declare abstract class Resource {
     constructor(api: Api);
 }
 export declare class Account extends Resource {
-    /** Retrieve the merchant account. Scope: `account:read`. */
+    /** Retrieve the merchant account. With the limits of the credential, and what is left of them. Scope: `account:read`. */
     get(options?: RequestOptions): Promise<schema.AccountView>;
 }
 export declare class BalancePayments extends Resource {

@@ -7,7 +7,7 @@ class Resource {
     }
 }
 export class Account extends Resource {
-    /** Retrieve the merchant account. Scope: `account:read`. */
+    /** Retrieve the merchant account. With the limits of the credential, and what is left of them. Scope: `account:read`. */
     get(options) {
         return this.api.call("GET", "/account", options);
     }

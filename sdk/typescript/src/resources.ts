@@ -12,7 +12,7 @@ abstract class Resource {
 }
 
 export class Account extends Resource {
-  /** Retrieve the merchant account. Scope: `account:read`. */
+  /** Retrieve the merchant account. With the limits of the credential, and what is left of them. Scope: `account:read`. */
   get(options?: RequestOptions): Promise<schema.AccountView> {
     return this.api.call("GET", "/account", options);
   }

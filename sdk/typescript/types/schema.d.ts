@@ -11,7 +11,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Retrieve the merchant account. */
+        /** Retrieve the merchant account. With the limits of the credential, and what is left of them. */
         get: operations["account"];
         put?: never;
         post?: never;
@@ -1245,6 +1245,15 @@ export interface components {
             scopes: string[];
             /** @description Whether the account can be used; a suspended one cannot. */
             active: boolean;
+            /** @description What this key or connection may move, and what is left of it; absent if it has no limits. */
+            limits?: components["schemas"]["RemainingLimitView"][];
+            /** @description Saved recipients that it may withdraw to; absent if they are not limited. */
+            recipients?: string[];
+            /**
+             * Format: date-time
+             * @description From when on it moves no money; absent if that never ends.
+             */
+            limits_expire_at?: string;
             /** @description ID of the application. Null for API keys and the dashboard. */
             oauth_client_id?: string | null;
             /** @description ID of the connection; present for access tokens only. */
@@ -3718,6 +3727,36 @@ export interface components {
             /** @description `network_fee` in minor units, such as cents. */
             network_fee_minor: number;
         };
+        /** @description A limit, and what it leaves now, to all connections of an application together. */
+        RemainingLimitView: {
+            /**
+             * @description What is limited.
+             * @enum {unknown}
+             */
+            kind: "balance_payments" | "conversions" | "fulfillments" | "refunds" | "withdrawals";
+            /** @description Currency code, such as `EUR`. */
+            currency: string;
+            /** @description Most of each one; null if there is no such limit. */
+            per_transaction: string | null;
+            /** @description `per_transaction` in minor units, such as cents. */
+            per_transaction_minor: number | null;
+            /** @description Most within 24 hours; null if there is no such limit. */
+            per_day: string | null;
+            /** @description `per_day` in minor units, such as cents. */
+            per_day_minor: number | null;
+            /** @description Most within 30 days; null if there is no such limit. */
+            per_month: string | null;
+            /** @description `per_month` in minor units, such as cents. */
+            per_month_minor: number | null;
+            /** @description What `per_day` leaves now; null if there is no such limit. */
+            per_day_remaining: string | null;
+            /** @description `per_day_remaining` in minor units, such as cents. */
+            per_day_remaining_minor: number | null;
+            /** @description What `per_month` leaves now; null if there is no such limit. */
+            per_month_remaining: string | null;
+            /** @description `per_month_remaining` in minor units, such as cents. */
+            per_month_remaining_minor: number | null;
+        };
         /** @description What the reserved amount is reserved for. */
         ReservedBreakdown: {
             /** @description Reserved for withdrawals. */
@@ -4922,6 +4961,7 @@ export type QuantityRequest = components['schemas']['QuantityRequest'];
 export type RefundList = components['schemas']['RefundList'];
 export type RefundSimulation = components['schemas']['RefundSimulation'];
 export type RefundView = components['schemas']['RefundView'];
+export type RemainingLimitView = components['schemas']['RemainingLimitView'];
 export type ReservedBreakdown = components['schemas']['ReservedBreakdown'];
 export type ReviewView = components['schemas']['ReviewView'];
 export type RuleCreator = components['schemas']['RuleCreator'];

@@ -15,7 +15,12 @@ async def test_a_key_is_shown_once(alice: Actor) -> None:
     assert set(made) == FIELDS | {"api_key"}
     assert made["api_key"].startswith("th_live_")
     assert tokens.is_well_formed("th_live", made["api_key"])
-    assert made["hint"] == made["api_key"][-4:]
+    assert made["hint",
+        "limits",
+        "recipients",
+        "expires_at",
+        "allowed_networks",
+        "proposals_only"] == made["api_key"][-4:]
     assert "offline_access" not in made["scopes"]
     assert len(made["scopes"]) == 18
     [listed] = (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"]

@@ -151,7 +151,7 @@ async def test_conversions_count_in_what_is_given(alice: Actor) -> None:
     key = await new_key(alice, {"kind": "conversions", "currency": "EUR", "per_day": "10.00"})
     body = {"from_currency": "EUR", "to_currency": "USD"}
     quoted = (await key.post("/conversion-quotes", body | {"amount": "6.00"})).ok(201).body
-    (await key.post("/conversions", {"quote_id": quoted["quote_id"]})).ok(201)
+    (await key.post("/conversions", {"quote_id": quoted["id"]})).ok(201)
     assert beyond(await key.post("/conversions", body | {"amount": "4.01"}))["remaining_minor"] == 400
     (await key.post("/conversions", body | {"amount": "4.00"})).ok(201)
     rule = {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_payment"}
@@ -200,7 +200,7 @@ async def test_only_to_the_recipients_that_are_listed(alice: Actor) -> None:
     assert beyond(await key.post("/withdrawals", TO_NINA | {"receiver": "Mallory's account"}))["reason"] == "recipient"
     weekly = {"recipient_id": nina["id"], "frequency": "weekly", "day": 1, "amount": "1.00"}
     assert beyond(await key.post("/withdrawal-schedules", weekly))["reason"] == "standing_order"
-    batch = {"withdrawals": [TO_NINA, TO_NINA | {"receiver": "Mallory's account"}]}
+    batch = {"items": [TO_NINA, TO_NINA | {"receiver": "Mallory's account"}]}
     before = await purse(alice)
     beyond(await key.post("/withdrawal-batches", batch))
     assert await purse(alice) == before
@@ -209,9 +209,9 @@ async def test_only_to_the_recipients_that_are_listed(alice: Actor) -> None:
 async def test_a_batch_counts_each_withdrawal(alice: Actor) -> None:
     await fund(alice)
     key = await new_key(alice, withdrawals(per_day="20.00"))
-    assert beyond(await key.post("/withdrawal-batches", {"withdrawals": [TO_NINA] * 3}))["remaining_minor"] == 0
+    assert beyond(await key.post("/withdrawal-batches", {"items": [TO_NINA] * 3}))["remaining_minor"] == 0
     assert (await key.remaining())["per_day_remaining_minor"] == 2_000
-    (await key.post("/withdrawal-batches", {"withdrawals": [TO_NINA] * 2})).ok(201)
+    (await key.post("/withdrawal-batches", {"items": [TO_NINA] * 2})).ok(201)
     assert (await key.remaining())["per_day_remaining_minor"] == 0
 
 
@@ -264,12 +264,12 @@ async def test_all_connections_of_an_application_share_its_limits(alice: Actor, 
 
 async def test_the_database_refuses_what_was_not_counted(alice: Actor) -> None:
     await fund(alice)
-    key = await new_key(alice, withdrawals(per_day="10.00"))
-    made = (await alice.post("/withdrawals", TO_NINA, key="free")).ok(201).body
+    key = await new_key(alice, {"kind": "conversions", "currency": "EUR", "per_day": "10.00"})
+    body = {"from_currency": "EUR", "to_currency": "USD", "amount": "1.00"}
+    made = (await alice.post("/conversions", body, key="free")).ok(201).body
     copy = """
-        INSERT INTO withdrawals SELECT (jsonb_populate_record(w, jsonb_build_object(
-            'id', gen_random_uuid(), 'credential_id', $2::text))).*
-        FROM withdrawals w WHERE id = $1::uuid
+        INSERT INTO conversions SELECT (jsonb_populate_record(c, jsonb_build_object(
+            'id', gen_random_uuid(), 'credential_id', $2::text))).* FROM conversions c WHERE id = $1::uuid
     """
     with pytest.raises(asyncpg.SerializationError, match="counts towards its limits"):
         await alice.sql(copy, made["id"], key.made["api_key_id"])

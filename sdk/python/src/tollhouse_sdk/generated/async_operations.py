@@ -29,7 +29,7 @@ class AsyncOperations:
     def _pages(self, path: str, query: Mapping[str, Any], name: str) -> AsyncIterator[Any]: ...
 
     async def account(self) -> models.AccountView:
-        """Retrieve the merchant account."""
+        """Retrieve the merchant account. With the limits of the credential, and what is left of them."""
         return await self._send('GET', '/account', {}, None, None, keyed=False)
 
     async def open_link(self, *, idempotency_key: str | None = None, **body: Unpack[models.LinkRequest]) -> models.LinkView:

@@ -83,6 +83,12 @@ class ConfidentialClientRequired(ApiError):
     code = "confidential_client_required"
 
 
+class ConnectionLimitExceeded(ApiError):
+    """The error code `connection_limit_exceeded`."""
+
+    code = "connection_limit_exceeded"
+
+
 class ConversionRuleChanged(ApiError):
     """The error code `conversion_rule_changed`."""
 
@@ -255,6 +261,12 @@ class MissingScope(ApiError):
     """The error code `missing_scope`."""
 
     code = "missing_scope"
+
+
+class NetworkNotAllowed(ApiError):
+    """The error code `network_not_allowed`."""
+
+    code = "network_not_allowed"
 
 
 class NotFound(ApiError):

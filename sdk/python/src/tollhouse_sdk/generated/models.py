@@ -440,27 +440,33 @@ class NewTestEvent(TypedDict):
     """URL of the page or endpoint."""
 
 
-class AccountView(TypedDict):
-    """The account in the integration API. The last two members are set for applications only."""
+class RemainingLimitView(TypedDict):
+    """A limit, and what it leaves now, to all connections of an application together."""
 
-    merchant_id: str
-    """ID of the merchant."""
-    business_name: str
-    """Name of the merchant, as customers see it."""
-    mode: Literal['live', 'test']
-    """Environment that the object belongs to."""
-    livemode: bool
-    """Whether the object is in the live environment."""
-    api_key_id: str | None
-    """ID of the API key that sent the request; null for an access token."""
-    scopes: list[str]
-    """Scopes of the credential."""
-    active: bool
-    """Whether the account can be used; a suspended one cannot."""
-    oauth_client_id: NotRequired[str | None]
-    """ID of the application. Null for API keys and the dashboard."""
-    oauth_grant_id: NotRequired[str | None]
-    """ID of the connection; present for access tokens only."""
+    kind: Literal['balance_payments', 'conversions', 'fulfillments', 'refunds', 'withdrawals']
+    """What is limited."""
+    currency: str
+    """Currency code, such as `EUR`."""
+    per_transaction: str | None
+    """Most of each one; null if there is no such limit."""
+    per_transaction_minor: int | None
+    """`per_transaction` in minor units, such as cents."""
+    per_day: str | None
+    """Most within 24 hours; null if there is no such limit."""
+    per_day_minor: int | None
+    """`per_day` in minor units, such as cents."""
+    per_month: str | None
+    """Most within 30 days; null if there is no such limit."""
+    per_month_minor: int | None
+    """`per_month` in minor units, such as cents."""
+    per_day_remaining: str | None
+    """What `per_day` leaves now; null if there is no such limit."""
+    per_day_remaining_minor: int | None
+    """`per_day_remaining` in minor units, such as cents."""
+    per_month_remaining: str | None
+    """What `per_month` leaves now; null if there is no such limit."""
+    per_month_remaining_minor: int | None
+    """`per_month_remaining` in minor units, such as cents."""
 
 
 class TaxLineView(TypedDict):
@@ -1702,6 +1708,35 @@ class NewSettings(TypedDict):
     """What happens with such a payment: it is converted to the currency of the link, or kept in the currency paid."""
     version: int
     """Increases with each change of the object."""
+
+
+class AccountView(TypedDict):
+    """The account in the integration API. The last two members are set for applications only."""
+
+    merchant_id: str
+    """ID of the merchant."""
+    business_name: str
+    """Name of the merchant, as customers see it."""
+    mode: Literal['live', 'test']
+    """Environment that the object belongs to."""
+    livemode: bool
+    """Whether the object is in the live environment."""
+    api_key_id: str | None
+    """ID of the API key that sent the request; null for an access token."""
+    scopes: list[str]
+    """Scopes of the credential."""
+    active: bool
+    """Whether the account can be used; a suspended one cannot."""
+    limits: NotRequired[list[RemainingLimitView]]
+    """What this key or connection may move, and what is left of it; absent if it has no limits."""
+    recipients: NotRequired[list[str]]
+    """Saved recipients that it may withdraw to; absent if they are not limited."""
+    limits_expire_at: NotRequired[str]
+    """From when on it moves no money; absent if that never ends."""
+    oauth_client_id: NotRequired[str | None]
+    """ID of the application. Null for API keys and the dashboard."""
+    oauth_grant_id: NotRequired[str | None]
+    """ID of the connection; present for access tokens only."""
 
 
 class LinkView(TypedDict):

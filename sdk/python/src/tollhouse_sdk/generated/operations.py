@@ -29,7 +29,7 @@ class Operations:
     def _pages(self, path: str, query: Mapping[str, Any], name: str) -> Iterator[Any]: ...
 
     def account(self) -> models.AccountView:
-        """Retrieve the merchant account."""
+        """Retrieve the merchant account. With the limits of the credential, and what is left of them."""
         return self._send('GET', '/account', {}, None, None, keyed=False)
 
     def open_link(self, *, idempotency_key: str | None = None, **body: Unpack[models.LinkRequest]) -> models.LinkView:
