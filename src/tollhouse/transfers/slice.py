@@ -13,6 +13,7 @@ from tollhouse.transfers.conversions.views import ConversionView
 from tollhouse.transfers.fulfillments import api as fulfillments_api
 from tollhouse.transfers.fulfillments import jobs as fulfillment_jobs
 from tollhouse.transfers.fulfillments import store as fulfillments_store
+from tollhouse.transfers.gate import spending
 from tollhouse.transfers.gate import store as gate_store
 from tollhouse.transfers.orders.balance_events import Cause
 from tollhouse.transfers.withdrawals import api as withdrawals_api
@@ -78,6 +79,7 @@ SLICE = Slice(
         Job(CONTINUOUS_S, conversion_rules.apply_rules),
         Job(PRICE_FEED_S, conversion_rules.read_prices),
         Job(HOURLY_S, conversion_rules.delete_old_quotes),
+        Job(HOURLY_S, spending.delete_old_uses),
     ),
     invariants=(
         *balance_payments_store.INVARIANTS,

@@ -5,14 +5,18 @@ key wait for each other. The database refuses a withdrawal, refund, balance paym
 credential that has not been counted.
 """
 
-from datetime import datetime
+from datetime import datetime, timedelta
 from uuid import UUID
 
 from tollhouse.accounts.spending import store
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded, ExceededLimit, LimitKind, LimitReason
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.platform.database.cleanup import delete_in_batches
 from tollhouse.transfers.orders.store import clock_offset
+
+KEPT_FOR = timedelta(days=31)
 
 
 async def spend(
@@ -61,6 +65,11 @@ async def ensure_standing_order(work: Work, env: MerchantEnv, kind: LimitKind, c
     is_restricted = limits.recipients is not None and kind == "withdrawals"
     if is_restricted or limits.expires_at is not None or any(limit.kind == kind for limit in limits.limits):
         raise _never(kind, currency, "standing_order")
+
+
+async def delete_old_uses(services: Services) -> None:
+    """Delete uses that no window contains any more."""
+    await delete_in_batches(services.db, store.DELETE_OLD, clock.now() - KEPT_FOR)
 
 
 def _limited(work: Work) -> UUID | None:
