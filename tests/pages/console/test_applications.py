@@ -79,9 +79,10 @@ async def test_live_writes_by_device_are_allowed_and_withdrawn(olga: Actor, bob:
     shown = (await olga.send("GET", page)).ok().text
     assert "Live writes by device allowed" in shown
     assert f'href="{page}/withdraw-device-writes"' in shown
-    (await olga.form(f"{page}/withdraw-device-writes", {})).ok(303)
+    (await olga.form(f"{page}/withdraw-device-writes", {"reason": "Unused"})).ok(303)
     (await app.protocol(start, asked)).refused("invalid_scope", 400)
-    assert (await alice.form("/device", {"user_code": codes["user_code"]})).status == 422
+    consent_page = (await alice.form("/device", {"user_code": codes["user_code"]})).ok(303).location
+    assert (await alice.send("GET", consent_page)).status == 409
     assert [row["action"] for row in await bob.sql(KEPT, app.client_id)] == [
         "application_device_writes_allowed", "application_device_writes_withdrawn",
     ]  # fmt: skip

@@ -25,10 +25,10 @@ from tollhouse.instance.docs.collection import collection
 from tollhouse.instance.docs.endpoint import EndpointView, endpoint_of
 from tollhouse.instance.docs.entries import REFERENCE, TRIAL, Contents, ReferenceEntry, contents_of, entries, grouped
 from tollhouse.instance.docs.error_pages import error_pages
-from tollhouse.instance.docs.samples import can_be_tried, offers, trial_of
+from tollhouse.instance.docs.samples import can_be_tried, has_key, offers, trial_of, with_key
 from tollhouse.instance.docs.search import QUERY_CHARS_MAX, SearchIndex, places
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN
+from tollhouse.kernel.limits import DOCS_PAGES_PER_MIN, DOCS_SEARCHES_PER_MIN, KEY_NAME_CHARS_MAX
 from tollhouse.pages.dashboard.account.key_presets import BY_NAME as PRESETS
 from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.settings.config import Settings
@@ -142,9 +142,19 @@ async def entry(request: Request, name: str) -> Response:
         raise NotFound
     if name != entry_name:
         return _markdown(reference.text_of(found, read(settings)))
-    path = f"{REFERENCE}/{entry_name}"
-    view = _view(settings, entry_name)
-    return _page(request, "docs/endpoint.html", path, view=view, can_be_tried=can_be_tried(found), tabs=tabs)
+    person = await current_reader(request) if has_key(found) else None
+    return _entry_page(request, found, person)
+
+
+@OPERATIONS.add("POST", f"{REFERENCE}/{{name}}", guard=signed_in_page, errors=(NotFound,))
+async def make_reference_key(request: Request, caller: Person, name: str) -> Response:
+    """Create a key of the test environment for an operation and show its page with the key once."""
+    found = _entries(request.services.settings).get(name)
+    if found is None or not has_key(found):
+        raise NotFound
+    new = NewApiKey(f"Reference: {name}"[:KEY_NAME_CHARS_MAX], "test", found.shown.get("x-scopes", ["account:read"]))
+    created = await request.transact(lambda work: create_api_key(work, caller, new))
+    return _entry_page(request, found, caller, created.api_key)
 
 
 @OPERATIONS.add("GET", TRIAL, guard=READERS, errors=(NotFound,))
@@ -205,6 +215,17 @@ def _page(request: Request, template: str, path: str, **context: Any) -> Respons
     before, after = navigation.around(path)
     frame: dict[str, Any] = {"navigation": navigation, "here": path, "before": before, "after": after, "searched": ""}
     return page(request, template, **(frame | context))
+
+
+def _entry_page(request: Request, found: ReferenceEntry, person: Person | None, api_key: str = "") -> Response:
+    """Not stored where it depends on the session or has a key."""
+    view = _view(request.services.settings, found.name)
+    samples = with_key(view.samples, api_key) if api_key else view.samples
+    context = {"can_be_tried": can_be_tried(found), "tabs": tabs, "samples": samples, "person": person, "api_key": api_key}
+    response = _page(request, "docs/endpoint.html", f"{REFERENCE}/{found.name}", view=view, **context)
+    if person is not None:
+        response.headers["Cache-Control"] = "no-store"
+    return response
 
 
 def _quickstart_page(request: Request, person: Person | None, api_key: str = "") -> Response:

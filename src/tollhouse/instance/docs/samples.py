@@ -21,6 +21,13 @@ NOTES = {
     "client": "Set `CLIENT_ID` and `CLIENT_SECRET`. Public applications send `client_id` in the form instead.",
 }
 """How to get the credential of an example, by security scheme."""
+KEY_PLACES = {
+    "cURL": "X-API-Key: $KEY",
+    "Python": '"X-API-Key": key',
+    "JavaScript": '"X-API-Key": key',
+    "PHP": "X-API-Key: $key",
+}
+"""Where a sample has the variable of the API key, by language."""
 PHP_SPECIAL = re.compile(r'["\\$]')
 PLACE = re.compile(r"\{(\w+)\}")
 
@@ -45,6 +52,22 @@ def samples_of(entry: ReferenceEntry, document: Json) -> tuple[Sample, ...]:
         Sample("JavaScript", "js", in_javascript(call)),
         Sample("PHP", "php", in_php(call)),
     )
+
+
+def with_key(samples: tuple[Sample, ...], api_key: str) -> tuple[Sample, ...]:
+    """These samples with an API key in place of its variable."""
+
+    def text_of(sample: Sample) -> str:
+        place = KEY_PLACES[sample.label]
+        name, _, variable = place.partition(": ")
+        return sample.text.replace(place, f"{name}: {api_key}" if "$" in variable else f'{name}: "{api_key}"')
+
+    return tuple(Sample(sample.label, sample.language, text_of(sample)) for sample in samples)
+
+
+def has_key(entry: ReferenceEntry) -> bool:
+    """Whether the samples of an entry send an API key."""
+    return bool(entry.path) and credential_of(entry.shown) == "api_key"
 
 
 def note_on(shown: Json) -> str:
