@@ -2104,6 +2104,7 @@ CREATE TABLE public.webhook_events (
     CONSTRAINT webhook_events_status_check CHECK ((status = ANY (ARRAY['pending'::text, 'retrying'::text, 'delivered'::text, 'failed'::text, 'skipped'::text, 'canceled'::text, 'held'::text])))
 )
 PARTITION BY RANGE (id);
+COMMENT ON COLUMN public.webhook_events.merchant_id IS 'a merchant, or the webhook_sender_id of an application';
 CREATE FUNCTION public.row_digest(public.webhook_events) RETURNS bytea
     LANGUAGE sql STABLE
     AS $_$
@@ -3508,6 +3509,8 @@ CREATE TABLE public.oauth_clients (
     logo_uri text,
     policy_uri text,
     tos_uri text,
+    connection_webhook_url text,
+    webhook_sender_id uuid,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
@@ -3515,10 +3518,12 @@ CREATE TABLE public.oauth_clients (
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) <= 10) AND ((cardinality(redirect_uris) >= 1) OR (NOT ('authorization_code'::text = ANY (grant_types)))))),
     CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
-    CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text])))
+    CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text]))),
+    CONSTRAINT oauth_clients_webhook_sender CHECK (((connection_webhook_url IS NULL) OR (webhook_sender_id IS NOT NULL)))
 );
 COMMENT ON COLUMN public.oauth_clients.merchant_id IS 'null: part of every installation, without an owner';
 COMMENT ON COLUMN public.oauth_clients.device_writes_allowed_at IS 'since when an operator lets devices request live write permissions';
+COMMENT ON COLUMN public.oauth_clients.webhook_sender_id IS 'stands for the application where tables of webhooks have a merchant';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -3571,6 +3576,9 @@ CREATE TABLE public.oauth_grants (
     proposals_only boolean DEFAULT false NOT NULL,
     limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
+    version integer DEFAULT 1 NOT NULL,
+    expiry_noted_at timestamp with time zone,
+    reminded_at timestamp with time zone,
     CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
     CONSTRAINT oauth_grants_check1 CHECK (((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL))),
     CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0))),
@@ -3582,6 +3590,9 @@ CREATE TABLE public.oauth_grants (
 )
 WITH (fillfactor='80');
 COMMENT ON COLUMN public.oauth_grants.resource IS 'what its tokens open';
+COMMENT ON COLUMN public.oauth_grants.version IS 'rises with each change of permissions; the end of the connection is one more';
+COMMENT ON COLUMN public.oauth_grants.expiry_noted_at IS 'when a job found that it had expired, and announced it';
+COMMENT ON COLUMN public.oauth_grants.reminded_at IS 'when the merchant was reminded to renew it';
 CREATE TABLE public.oauth_refresh_retries (
     grant_id uuid NOT NULL,
     generation integer NOT NULL,
@@ -4293,6 +4304,7 @@ CREATE TABLE public.webhook_environments (
     CONSTRAINT webhook_environments_check3 CHECK (((url IS NULL) = (updated_at IS NULL))),
     CONSTRAINT webhook_environments_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text])))
 );
+COMMENT ON COLUMN public.webhook_environments.merchant_id IS 'a merchant, or the webhook_sender_id of an application';
 CREATE TABLE public.webhook_event_keys (
     source_id uuid NOT NULL,
     source_type text NOT NULL,
@@ -4404,6 +4416,7 @@ CREATE TABLE public.webhook_secrets (
     CONSTRAINT webhook_secrets_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT webhook_secrets_state_check CHECK ((state = ANY (ARRAY['pending'::text, 'active'::text, 'retired'::text])))
 );
+COMMENT ON COLUMN public.webhook_secrets.merchant_id IS 'a merchant, or the webhook_sender_id of an application';
 CREATE TABLE public.webhook_unnumbered (
     nth bigint NOT NULL,
     event_id uuid NOT NULL,
@@ -4801,6 +4814,8 @@ ALTER TABLE ONLY public.oauth_access_tokens
     ADD CONSTRAINT oauth_access_tokens_pkey PRIMARY KEY (token_hash, expires_at);
 ALTER TABLE ONLY public.oauth_clients
     ADD CONSTRAINT oauth_clients_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.oauth_clients
+    ADD CONSTRAINT oauth_clients_webhook_sender_id_key UNIQUE (webhook_sender_id);
 ALTER TABLE ONLY public.oauth_codes
     ADD CONSTRAINT oauth_codes_pkey PRIMARY KEY (code_hash);
 ALTER TABLE ONLY public.oauth_grant_activity
@@ -5348,7 +5363,7 @@ CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
 CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND ((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
-CREATE TRIGGER queued AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN ((new.type <> 'webhook.test'::text)) EXECUTE FUNCTION public.webhook_events_queue();
+CREATE TRIGGER queued AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN (((new.type <> 'webhook.test'::text) AND (new.source_type <> 'connection'::text))) EXECUTE FUNCTION public.webhook_events_queue();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_not_too_many BEFORE INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.refunds_refuse_too_many();
 CREATE TRIGGER refunds_released BEFORE UPDATE OF status, provider_reference ON public.refunds FOR EACH ROW WHEN ((((new.status = 'succeeded'::text) AND (old.status <> 'succeeded'::text)) OR ((new.provider_reference IS NOT NULL) AND (old.provider_reference IS NULL)))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
@@ -5555,16 +5570,12 @@ ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.value_releases
     ADD CONSTRAINT value_releases_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.webhook_environments
-    ADD CONSTRAINT webhook_environments_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_feeds
     ADD CONSTRAINT webhook_feeds_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_redelivery_runs
     ADD CONSTRAINT webhook_redelivery_runs_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.webhook_replays
     ADD CONSTRAINT webhook_replays_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.webhook_secrets
-    ADD CONSTRAINT webhook_secrets_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_batches
     ADD CONSTRAINT withdrawal_batches_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.withdrawal_days

@@ -64,7 +64,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",
     "oauth_access_tokens": "token_hash",
-    "oauth_clients": "id client_type grant_types redirect_uris secret_hash secret_hint",
+    "oauth_clients": "id client_type connection_webhook_url grant_types redirect_uris secret_hash secret_hint",
     "oauth_codes": "code_hash limits",
     "oauth_grants": "refresh_hash limits",
     "oauth_refresh_retries": "request_hash token_hash encrypted_tokens",

@@ -44,7 +44,7 @@ async def by_the_merchant(_app: Application, alice: Actor, grant: dict[str, Any]
 async def by_a_password_reset(_app: Application, alice: Actor, _grant: dict[str, Any], services: Services) -> None:
     """The password of an address that was never verified is reset."""
     now = clock.now()
-    await services.transact(lambda work: users_store.revoke_grants(work.tx, _id(alice), now), now)
+    await services.transact(lambda work: users_store.revoke_grants(work.tx, _id(alice), "password_reset", now), now)
 
 
 async def by_the_owner(app: Application, _alice: Actor, grant: dict[str, Any], _services: Services) -> None:

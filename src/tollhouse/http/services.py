@@ -1,14 +1,15 @@
 """The services of the instance, and the unit of work that actions take."""
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, Literal, Protocol, TypeVar
 
 from msgspec import Struct
 
 from tollhouse.http.templates import Templates
 from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.kernel.catalogue.catalogue import Catalogue
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.rails.registry import Rails
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.database.replica import Replica
@@ -17,6 +18,20 @@ from tollhouse.platform.log import changed_objects
 from tollhouse.platform.settings.config import Settings
 
 T = TypeVar("T")
+
+
+class ConnectionWebhooks(Protocol):
+    """What applications hear of their connections: events of their own, which are delivered as those of merchants."""
+
+    async def announce(
+        self,
+        work: "Work",
+        event_type: Literal["connection.ended", "connection.changed"],
+        connections: Sequence[ChangedConnection],
+        reason: str,
+    ) -> None:
+        """Record an event for each connection whose application has an address for them, with its delivery."""
+        ...
 
 
 class Services(Struct, frozen=True):
@@ -32,6 +47,7 @@ class Services(Struct, frozen=True):
     templates: Templates
     rails: Rails
     catalogue: Catalogue
+    connection_webhooks: ConnectionWebhooks
     event_examples: Callable[[], Mapping[str, Mapping[str, Any]]] = dict
     replica: Replica | None = None
 

@@ -37,6 +37,7 @@ from tollhouse.platform.settings.config import Settings
 from tollhouse.rails import configured
 from tollhouse.rails.chains import following
 from tollhouse.transfers.gate import gate
+from tollhouse.webhooks.events import connection_events
 from tollhouse.webhooks.request_log.recorder import Recorder
 
 if TYPE_CHECKING:
@@ -86,6 +87,7 @@ def create_services(
         Templates(),
         rails or configured.build(settings),
         catalogue or catalogue_file.load(settings.catalogue_file),
+        connection_events,
         partial(event_examples, settings),
         replica=None
         if settings.replica_database_url is None

@@ -32,6 +32,7 @@ AN_HTTPS_ADDRESS = "This must be an https URL without a user name, at most 2,048
 A_RETURN_ADDRESS = "This must be an https URL (in test mode also http) without a user name, at most 2,048 characters long."
 AN_UPLOADED_LOGO = "This must be the URL of a logo that this account has uploaded, or of an image of another server."
 A_SCOPE = "This must be a scope from GET /api/v2/oauth/permissions."
+A_GRANTED_SCOPE = "This must be a scope that the connection has. New permissions need a new consent."
 AN_API_SCOPE = "This must contain at least one scope other than offline_access."
 NO_OFFLINE_SCOPE = "This must contain at least one scope from GET /api/v2/oauth/permissions, and not offline_access."
 A_PAYMENT_METHOD = "This must be a payment method from GET /payment-methods."

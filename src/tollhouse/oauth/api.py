@@ -16,6 +16,7 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
 from tollhouse.oauth.connections import DisconnectResult
+from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
 from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate
@@ -158,3 +159,11 @@ async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
 async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> DisconnectResult:
     """Disconnect an application."""
     return await connections.revoke_grant(work, caller.merchant_id, grant_id)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "PATCH", "/oauth/grants/{grant_id}", guard=signed_in, errors=(NotFound, ConnectionEnded, ValidationFailed)
+)
+async def change_grant(caller: Person, grant_id: UUID, body: GrantChange, work: Work) -> GrantView:
+    """Change a connection. It keeps some of its permissions; access tokens lose the others immediately."""
+    return await connections.change_grant(work, caller.merchant_id, grant_id, body)

@@ -59,7 +59,9 @@ async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBo
     # Nothing below this line may refuse.
     await clients_store.update(work.tx, owner, client, settings.keep_unset(new, before), work.now)
     if client.scopes - new.scopes:
-        await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
+        ended, changed = await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
+        await work.services.connection_webhooks.announce(work, "connection.ended", ended, "no_scopes")
+        await work.services.connection_webhooks.announce(work, "connection.changed", changed, "owner")
     after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(work, owner, "application.changed", after, changes(_settings_of(before), _settings_of(after)))
     return after

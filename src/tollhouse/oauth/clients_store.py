@@ -191,7 +191,7 @@ async def lock(tx: Tx, owner: MerchantId, client_id: str) -> LockedClient | None
 
 async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: ClientSettings, now: datetime) -> None:
     """Replace all settings. Invalidates pending requests and unexchanged codes. Waits for exchanges and refreshes."""
-    await tx.execute(EXCHANGE_LOCK, client.client_id)
+    await wait_for_exchanges(tx, client.client_id)
     updated = await tx.execute(
         UPDATE,
         owner,
@@ -209,6 +209,11 @@ async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: Clie
         settings.tos_uri,
     )
     _require_one_row(updated)
+
+
+async def wait_for_exchanges(tx: Tx, client_id: ClientId) -> None:
+    """Let code exchanges of the application end, and none begin before the end of the transaction."""
+    await tx.execute(EXCHANGE_LOCK, client_id)
 
 
 async def set_status(tx: Tx, owner: MerchantId, client: LockedClient, status: ClientStatus, now: datetime) -> None:

@@ -3,18 +3,21 @@
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes, new_values
 from tollhouse.http.services import Work
+from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.actor import Actor
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.oauth import clients, connections_store, disconnections
-from tollhouse.oauth.connections_model import RevokedGrant
+from tollhouse.oauth.connections_model import ConnectionEnded, EndedReason, GrantChange
+from tollhouse.oauth.model import GrantView
 
 
 class DisconnectResult(Struct, frozen=True):
@@ -35,7 +38,7 @@ async def disconnect_one(work: Work, owner: MerchantId, client_id: str, grant_id
     env, changed = MerchantEnv(owner, revoked.mode), new_values(connection=grant_id)
     action = "application.connection_ended"
     await record.event(work, env, action, subject=client.client_id, name=revoked.name, changed=changed)
-    await record_revocation(work, revoked, "disconnected by owner", Actor("application", client.client_id))
+    await record_revocation(work, revoked, "disconnected by owner", "owner", Actor("application", client.client_id))
     return DisconnectResult(1)
 
 
@@ -59,11 +62,40 @@ async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> D
         return DisconnectResult(0)
     await record.event(work, revoked.env, "grant.ended", subject=revoked.client_id, name=revoked.name)
     await disconnections.send_email(work, revoked.env, revoked.name, grant_id)
+    await work.services.connection_webhooks.announce(work, "connection.ended", [revoked], "merchant")
     return DisconnectResult(1)
 
 
-async def record_revocation(work: Work, revoked: RevokedGrant, reason: str, by: Actor | None = None) -> None:
-    """Record in the merchant's audit log that its grant was revoked by an application or after a replay."""
+async def change_grant(work: Work, merchant_id: MerchantId, grant_id: UUID, change: GrantChange) -> GrantView:
+    """Change one active grant, for the merchant that gave it. Access tokens that exist lose removed scopes immediately.
+
+    Raises `NotFound`, `ConnectionEnded` and `ValidationFailed` for scopes that the grant does not have.
+    """
+    granted = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
+    if granted is None:
+        raise ConnectionEnded if await connections_store.has_grant(work.tx, merchant_id, grant_id) else NotFound
+    names = granted.names() if isinstance(change.scopes, UnsetType) else change.scopes
+    if more := [index for index, name in enumerate(names) if name not in granted]:
+        raise ValidationFailed(*(FieldError(f"scopes.{index}", "not_granted", messages.A_GRANTED_SCOPE) for index in more))
+    # Nothing below this line may refuse.
+    kept = scopes.known(names)
+    if granted - kept:
+        narrowed = await connections_store.narrow(work.tx, merchant_id, grant_id, kept)
+        changed = changes({"scopes": granted.names()}, {"scopes": kept.names()})
+        await record.event(
+            work, narrowed.env, "grant.changed", subject=narrowed.client_id, name=narrowed.name, changed=changed
+        )
+        await work.services.connection_webhooks.announce(work, "connection.changed", [narrowed], "merchant")
+    found = await connections_store.find_grant(work.tx, merchant_id, grant_id, work.now)
+    if found is None:
+        raise AssertionError("a locked grant does not exist")
+    return found.grant
+
+
+async def record_revocation(
+    work: Work, revoked: ChangedConnection, reason: str, ended_reason: EndedReason, by: Actor | None = None
+) -> None:
+    """Record in the merchant's audit log that its grant was revoked by an application or after a replay, and announce it."""
     await record.event(
         work,
         revoked.env,
@@ -74,3 +106,4 @@ async def record_revocation(work: Work, revoked: RevokedGrant, reason: str, by: 
         by=by,
     )
     await disconnections.send_email(work, revoked.env, revoked.name, new_id())
+    await work.services.connection_webhooks.announce(work, "connection.ended", [revoked], ended_reason)

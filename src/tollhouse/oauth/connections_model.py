@@ -1,12 +1,14 @@
-"""Types of connections: why one ended."""
+"""Types of connections: why one ended, and what of one can be changed."""
 
 from collections.abc import Mapping
-from typing import Literal
+from typing import Annotated, Literal
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
-from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.kernel import messages, scopes
+from tollhouse.kernel.errors import ApiError, FieldError
+from tollhouse.kernel.examples import example
 
 EndedReason = Literal[
     "merchant",
@@ -55,15 +57,24 @@ ENDED_REASONS: Mapping[str, EndedReason] = {
 """The reasons of the API, by the reason that is stored with a revoked grant or cutoff."""
 
 
-class RevokedGrant(Struct, frozen=True):
-    """A grant that was revoked in this transaction: its application and its merchant."""
+class GrantChange(Struct, frozen=True, forbid_unknown_fields=True):
+    """What changes of a connection. Members that are left out stay as they are."""
 
-    client_id: ClientId
-    name: str
-    merchant_id: MerchantId
-    mode: Mode
+    scopes: Annotated[list[str], example(["payments:read", "offline_access"])] | UnsetType = UNSET
+    """The permissions that the connection keeps: some of those it has, at least one besides `offline_access`."""
 
-    @property
-    def env(self) -> MerchantEnv:
-        """The environment of the grant."""
-        return MerchantEnv(self.merchant_id, self.mode)
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+        """Every invalid scope."""
+        if isinstance(self.scopes, UnsetType):
+            return []
+        unknown = [index for index, name in enumerate(self.scopes) if name not in scopes.ALL]
+        if not unknown and not scopes.known(self.scopes).has_api:
+            return [FieldError("scopes", "api_scope_required", messages.AN_API_SCOPE)]
+        return [FieldError(f"scopes.{index}", "unknown_scope", messages.A_SCOPE) for index in unknown]
+
+
+class ConnectionEnded(ApiError):
+    """409: the connection has ended and cannot be changed."""
+
+    code, status, message = "connection_ended", 409, "This connection has ended and cannot be changed."
+    solution = "Connect again from the application, with the permissions that you want."

@@ -10,11 +10,13 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
+from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
 from tollhouse.http.lists import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.connections_model import ENDED_REASONS, EndedReason, RevokedGrant
+from tollhouse.oauth.connections_model import ENDED_REASONS, EndedReason
 from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
@@ -39,24 +41,24 @@ COUNT_ACTIVE = """
     SELECT count(*) FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
 """
-REVOKE_BY_OWNER = """
+REVOKE_BY_OWNER = f"""
     UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'disconnected_by_owner'
     FROM oauth_clients c
     WHERE c.merchant_id = $1 AND c.id = $2 AND g.client_id = c.id AND g.id = $3
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $4
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
 HAS_CONNECTION = """
     SELECT EXISTS (
         SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
         WHERE c.merchant_id = $1 AND c.id = $2 AND g.id = $3)
 """
-REVOKE_BY_MERCHANT = """
+REVOKE_BY_MERCHANT = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'disconnected_by_merchant'
     FROM oauth_clients c
     WHERE g.merchant_id = $1 AND g.id = $2 AND c.id = g.client_id
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
 # $2 filters: true for active grants, false for ended ones, null for all.
 LIST_GRANTS = """
@@ -92,28 +94,43 @@ TO_NOTIFY = """
     JOIN users u ON u.merchant_id = g.merchant_id AND NOT 'applications' = ANY(u.muted_topics)
     WHERE g.client_id = $1 AND g.mode = 'live' AND g.revoked_at IS NULL AND g.expires_at > $2
 """
-# Codes first: the grant of a code that is exchanged meanwhile is visible to the next statement.
-DELETE_CODES_OF_MERCHANT = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
-REVOKE_OF_MERCHANT = """
-    UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'merchant_closed'
+# The application first, as where its owner changes it. A statement of its own: the next one sees what was committed before.
+LOCK_APPLICATION = """
+    SELECT FROM oauth_clients c JOIN oauth_grants g ON g.client_id = c.id
+    WHERE g.merchant_id = $1 AND g.id = $2 FOR SHARE OF c
+"""
+LOCK_ACTIVE = """
+    SELECT g.scope_mask FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+    WHERE g.merchant_id = $1 AND g.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
+    FOR NO KEY UPDATE OF g
+"""
+NARROW = f"""
+    UPDATE oauth_grants g SET scope_mask = $3, version = g.version + 1,
+           refresh_hash = CASE WHEN $3 & 262144 <> 0 THEN g.refresh_hash END
     FROM oauth_clients c
-    WHERE g.merchant_id = $1 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
-      AND g.expires_at > $2
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    WHERE g.merchant_id = $1 AND g.id = $2 AND c.id = g.client_id AND g.revoked_at IS NULL AND $3 & ~g.scope_mask = 0
+    RETURNING {CHANGED_CONNECTION}
+"""
+LIST_ACTIVE = f"""
+    SELECT {CHANGED_CONNECTION} FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+    WHERE g.client_id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2
+      AND c.connection_webhook_url IS NOT NULL
 """
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
-REVOKE_WITHOUT_API_SCOPES = """
+REVOKE_WITHOUT_API_SCOPES = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'scopes_removed'
     FROM oauth_clients c
     WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
       AND g.scope_mask & $2 & ~262144 = 0
+    RETURNING {CHANGED_CONNECTION}
 """
-RESTRICT_SCOPES = """
+RESTRICT_SCOPES = f"""
     UPDATE oauth_grants g SET scope_mask = g.scope_mask & $2,
-           refresh_hash = CASE WHEN g.scope_mask & $2 & 262144 <> 0 THEN g.refresh_hash END
+           refresh_hash = CASE WHEN g.scope_mask & $2 & 262144 <> 0 THEN g.refresh_hash END, version = g.version + 1
     FROM oauth_clients c
     WHERE g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
       AND g.scope_mask & ~$2::int <> 0
+    RETURNING {CHANGED_CONNECTION}
 """
 
 
@@ -148,10 +165,10 @@ async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: date
 
 async def revoke_by_owner(
     tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID, now: datetime
-) -> RevokedGrant | None:
+) -> ChangedConnection | None:
     """Revoke one connection; None if it does not exist or is not active."""
     row = await tx.fetchrow(REVOKE_BY_OWNER, owner, client_id, grant_id, now)
-    return None if row is None else RevokedGrant(**row)
+    return None if row is None else ChangedConnection(**row)
 
 
 async def has_connection(tx: Tx, owner: MerchantId, client_id: ClientId, grant_id: UUID) -> bool:
@@ -172,22 +189,31 @@ async def list_grants(
     return [_grant(row, now) for row in await db.fetch(LIST_GRANTS, merchant_id, active, now, fetch, offset)]
 
 
-async def find_grant(db: Pool, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> GrantDetails | None:
+async def find_grant(db: Pool | Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> GrantDetails | None:
     """One of the merchant's grants."""
     row = await db.fetchrow(FIND_GRANT, merchant_id, grant_id)
     return None if row is None else GrantDetails(_grant(row, now), row["owner_name"], row["revoked_because"])
 
 
-async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> RevokedGrant | None:
+async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ChangedConnection | None:
     """Revoke one grant of the merchant; None if it does not exist or is not active."""
     row = await tx.fetchrow(REVOKE_BY_MERCHANT, merchant_id, grant_id, now)
-    return None if row is None else RevokedGrant(**row)
+    return None if row is None else ChangedConnection(**row)
 
 
-async def revoke_of_merchant(tx: Tx, merchant_id: MerchantId, now: datetime) -> list[RevokedGrant]:
-    """Revoke all grants of a merchant that is closed, and delete its unexchanged codes."""
-    await tx.execute(DELETE_CODES_OF_MERCHANT, merchant_id)
-    return [RevokedGrant(**row) for row in await tx.fetch(REVOKE_OF_MERCHANT, merchant_id, now)]
+async def lock_active(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> Scopes | None:
+    """Lock one grant of the merchant, and its application against changes; its scopes. None if it is not active."""
+    await tx.fetchrow(LOCK_APPLICATION, merchant_id, grant_id)
+    row = await tx.fetchrow(LOCK_ACTIVE, merchant_id, grant_id, now)
+    return None if row is None else Scopes(row["scope_mask"])
+
+
+async def narrow(tx: Tx, merchant_id: MerchantId, grant_id: UUID, kept: Scopes) -> ChangedConnection:
+    """Leave these scopes to a locked grant. Without `offline_access` it cannot be refreshed again."""
+    row = await tx.fetchrow(NARROW, merchant_id, grant_id, kept.mask)
+    if row is None:
+        raise AssertionError("a locked grant was not narrowed")
+    return ChangedConnection(**row)
 
 
 async def has_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID) -> bool:
@@ -195,10 +221,13 @@ async def has_grant(tx: Tx, merchant_id: MerchantId, grant_id: UUID) -> bool:
     return bool(await tx.fetchval(HAS_GRANT, merchant_id, grant_id))
 
 
-async def restrict_scopes(tx: Tx, client_id: ClientId, registered: Scopes, now: datetime) -> None:
-    """Remove scopes that are not registered from every grant; revoke grants that keep no API scope."""
-    await tx.execute(REVOKE_WITHOUT_API_SCOPES, client_id, registered.mask, now)
-    await tx.execute(RESTRICT_SCOPES, client_id, registered.mask, now)
+async def restrict_scopes(
+    tx: Tx, client_id: ClientId, registered: Scopes, now: datetime
+) -> tuple[list[ChangedConnection], list[ChangedConnection]]:
+    """Remove scopes that are not registered from grants; revoke those that keep no API scope. The revoked, the others."""
+    revoked = await tx.fetch(REVOKE_WITHOUT_API_SCOPES, client_id, registered.mask, now)
+    restricted = await tx.fetch(RESTRICT_SCOPES, client_id, registered.mask, now)
+    return [ChangedConnection(**row) for row in revoked], [ChangedConnection(**row) for row in restricted]
 
 
 def _grant(row: Row, now: datetime) -> GrantView:
@@ -245,6 +274,11 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
     if row["revoked_at"] is not None:
         return ENDED_REASONS.get(row["revoked_because"])
     return None if now < row["expires_at"] else "expired"
+
+
+async def list_to_announce(tx: Tx, client_id: ClientId, now: datetime) -> list[ChangedConnection]:
+    """The active connections of an application that has an address for events about them."""
+    return [ChangedConnection(**row) for row in await tx.fetch(LIST_ACTIVE, client_id, now)]
 
 
 async def list_to_notify(tx: Tx, client_id: ClientId, now: datetime) -> list[Row]:

@@ -9,6 +9,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.oauth import clients_store, connections_store
+from tollhouse.oauth.connections_model import ENDED_REASONS
 from tollhouse.oauth.model import LockedClient
 
 
@@ -19,6 +20,7 @@ async def send_email(work: Work, env: MerchantEnv, name: str, occasion: UUID) ->
 
 async def revoke_all(work: Work, owner: MerchantId, client: LockedClient, reason: str) -> None:
     """Revoke every grant, unexchanged code and pending request of an application, and send it to its merchants."""
+    await clients_store.wait_for_exchanges(work.tx, client.client_id)
     users = await connections_store.list_to_notify(work.tx, client.client_id, work.now)
     facts = _facts(client.name)
     emails = [
@@ -26,6 +28,8 @@ async def revoke_all(work: Work, owner: MerchantId, client: LockedClient, reason
         for user in users
     ]
     await outbox.enqueue_all(work.tx, emails, work.now)
+    ended = await connections_store.list_to_announce(work.tx, client.client_id, work.now)
+    await work.services.connection_webhooks.announce(work, "connection.ended", ended, ENDED_REASONS[reason])
     await clients_store.revoke_all_grants(work.tx, owner, client, reason, work.now)
 
 

@@ -71,4 +71,4 @@ async def _revoke(work: Work, client_id: ClientId, token: str) -> None:
     else:
         return
     if revoked is not None:
-        await connections.record_revocation(work, revoked, "revoked by application")
+        await connections.record_revocation(work, revoked, "revoked by application", "revoke_endpoint")

@@ -12,10 +12,11 @@ from typing import Literal
 import msgspec
 from msgspec import Struct
 
+from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.connections_model import RevokedGrant
 from tollhouse.oauth.model import IssuedToken, RefreshUnknown, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.database.errors import CONNECTION_LOST
@@ -55,12 +56,12 @@ FIND_RESOURCE_OF_CODE = """
       AND k.expires_at > $5 AND c.status = 'enabled'
 """
 # A used code, sent again with the right binding. The code's own expiry does not matter.
-REVOKE_BY_REPLAYED_CODE = """
+REVOKE_BY_REPLAYED_CODE = f"""
     UPDATE oauth_grants g SET revoked_at = $5, revoked_because = 'code_replayed'
     FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
       AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
 # A grant in its last second issues no access token, so that `expires_in` is never 0.
 # $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
@@ -127,12 +128,12 @@ FIND_ERROR_OF_RETRY = """
     JOIN oauth_clients c ON c.id = g.client_id
     WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
 """
-REVOKE_BY_REPLAYED_REFRESH = """
+REVOKE_BY_REPLAYED_REFRESH = f"""
     UPDATE oauth_grants g SET revoked_at = $4, revoked_because = 'refresh_token_replayed'
     FROM oauth_clients c
     WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND g.grant_epoch = c.grant_epoch
       AND g.refresh_generation > $3 AND g.revoked_at IS NULL AND g.expires_at > $4
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
 # The condition of `REFRESH` without the requested scope and resource: tells what they are from invalid_grant.
 FIND_RESOURCE_OF_REFRESH = """
@@ -141,19 +142,19 @@ FIND_RESOURCE_OF_REFRESH = """
       AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL
       AND g.expires_at >= $5::timestamptz + interval '1 s' AND g.scope_mask & c.scope_mask & 262144 <> 0
 """
-REVOKE_BY_ACCESS = """
+REVOKE_BY_ACCESS = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
     FROM oauth_access_tokens t, oauth_clients c
     WHERE t.token_hash = $2 AND g.id = t.grant_id AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
       AND g.revoked_at IS NULL AND g.expires_at > $3
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
-REVOKE_BY_REFRESH = """
+REVOKE_BY_REFRESH = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
     FROM oauth_clients c
     WHERE g.id = $2 AND g.client_id = $1 AND c.id = $1 AND g.grant_epoch = c.grant_epoch
       AND g.revoked_at IS NULL AND g.expires_at > $3
-    RETURNING g.client_id, c.name, g.merchant_id, g.mode
+    RETURNING {CHANGED_CONNECTION}
 """
 DELETE_RETRIES = """
     DELETE FROM oauth_refresh_retries WHERE grant_id IN (
@@ -248,7 +249,7 @@ async def find_resource_of_code(tx: Tx, binding: CodeBinding, now: datetime) -> 
     return resource
 
 
-async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -> RevokedGrant | None:
+async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -> ChangedConnection | None:
     """Revoke the grant of a used code; None if the code is not used or its grant is not active."""
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_CODE, *msgspec.structs.astuple(binding), now))
 
@@ -301,7 +302,7 @@ async def find_error_of_retry(
 
 async def revoke_by_replayed_refresh_token(
     tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime
-) -> RevokedGrant | None:
+) -> ChangedConnection | None:
     """Revoke the grant of a replaced refresh token; None if the token was not replaced or its grant is not active."""
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_REFRESH, token.grant_id, client_id, token.generation, now))
 
@@ -313,12 +314,12 @@ async def find_resource_of_refresh_token(tx: Tx, client_id: ClientId, token: Ref
     return resource
 
 
-async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> RevokedGrant | None:
+async def revoke_by_access_token(tx: Tx, client_id: ClientId, token_hash: bytes, now: datetime) -> ChangedConnection | None:
     """Revoke the grant of an access token of this application. The token may have expired."""
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_ACCESS, client_id, token_hash, now))
 
 
-async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> RevokedGrant | None:
+async def revoke_by_refresh_token(tx: Tx, client_id: ClientId, grant_id: GrantId, now: datetime) -> ChangedConnection | None:
     """Revoke the grant of a refresh token of this application, whether current or replaced."""
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REFRESH, client_id, grant_id, now))
 
@@ -366,8 +367,8 @@ async def _write(db: Pool, sql: str, *args: object) -> Row | None:
         raise unknown(detail=f"statement: {type(error).__name__}") from error
 
 
-def _revoked_grant(row: Row | None) -> RevokedGrant | None:
-    return None if row is None else RevokedGrant(**row)
+def _revoked_grant(row: Row | None) -> ChangedConnection | None:
+    return None if row is None else ChangedConnection(**row)
 
 
 def _issued_token(row: Row) -> IssuedToken:

@@ -19,6 +19,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.errors import ApiError, InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import GrantId, new_id
@@ -36,7 +37,7 @@ from tollhouse.oauth import (
     store,
 )
 from tollhouse.oauth.client_auth import SentCredentials
-from tollhouse.oauth.connections_model import RevokedGrant
+from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
     AccessDenied,
@@ -229,7 +230,7 @@ async def _refuse_code(
         if resource is not None and await store.find_resource_of_code(tx, binding, request.now) not in {None, resource}:
             return OtherTarget()
         return InvalidGrant(detail="code unknown, used, expired or not matching")
-    await _record_replay(tx, request, client, replayed, "code replayed")
+    await _record_replay(tx, request, client, replayed, "code_replayed")
     return InvalidGrant(detail="code replayed, grant revoked")
 
 
@@ -313,7 +314,7 @@ async def _refuse_refresh(
     """The error of a refresh token that cannot be used. If it was replaced, its grant is revoked."""
     replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, request.now)
     if replayed is not None:
-        await _record_replay(tx, request, client, replayed, "refresh token replayed")
+        await _record_replay(tx, request, client, replayed, "refresh_replayed")
         return InvalidGrant(
             "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
             detail="refresh token replayed, grant revoked",
@@ -328,9 +329,14 @@ def _ungranted_scope() -> InvalidScope:
     return InvalidScope("`scope` must contain only granted scopes. Omit it to keep them all.")
 
 
-async def _record_replay(tx: Tx, request: Request, client: VerifiedClient, revoked: RevokedGrant, reason: str) -> None:
+REPLAYS: dict[EndedReason, str] = {"code_replayed": "code replayed", "refresh_replayed": "refresh token replayed"}
+
+
+async def _record_replay(
+    tx: Tx, request: Request, client: VerifiedClient, revoked: ChangedConnection, ended_reason: EndedReason
+) -> None:
     work = Work(tx, request.services, request.now, request.actor_of("application", client.client_id))
-    await connections.record_revocation(work, revoked, reason)
+    await connections.record_revocation(work, revoked, REPLAYS[ended_reason], ended_reason)
 
 
 def _resource(request: Request, form: Form) -> Resource | None:

@@ -32,6 +32,7 @@ AuditEventType = Literal[
     "application.connection_ended",
     "application.connections_ended",
     "grant.given",
+    "grant.changed",
     "grant.ended",
     "grant.limits_changed",
     "webhooks.saved",

@@ -52,6 +52,7 @@ EVENTS: Mapping[AuditEventType, str] = {
     "application.connection_ended": "Merchant disconnected",
     "application.connections_ended": "All merchants disconnected",
     "grant.given": "Application connected",
+    "grant.changed": "Connection changed",
     "grant.ended": "Application disconnected",
     "grant.limits_changed": "Limits of a connection changed",
     "webhooks.saved": "Webhook settings saved",

@@ -137,10 +137,10 @@ async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
     for key in await store.revoke_api_keys(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, key["mode"])
         await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
-    for grant in await users_store.revoke_grants(work.tx, merchant_id, work.now):
-        env = MerchantEnv(merchant_id, grant["mode"])
-        client_id, name = grant["client_id"], grant["name"]
-        await record.event(work, env, "grant.ended", subject=client_id, name=name, changed=reason, by=by)
+    grants = await users_store.revoke_grants(work.tx, merchant_id, "password_reset", work.now)
+    for grant in grants:
+        await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
+    await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
     if await second_factor_store.remove(work.tx, user["id"]):
         await record.event_of_user(work, user["id"], "second_factor.removed", by)
 

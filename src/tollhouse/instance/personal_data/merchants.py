@@ -27,7 +27,7 @@ from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text
-from tollhouse.oauth import clients, connections_store
+from tollhouse.oauth import clients
 from tollhouse.pages.console import store as console_store
 from tollhouse.pages.dashboard import saved_filters_store
 from tollhouse.payments.links import store as links_store
@@ -108,7 +108,8 @@ async def close_merchant(
             deleted[table] = deleted.get(table, 0) + number
     await api_keys_store.revoke_api_keys(tx, merchant_id, work.now)
     await clients.close_owner(work, merchant_id)
-    await connections_store.revoke_of_merchant(tx, merchant_id, work.now)
+    ended = await users_store.revoke_grants(tx, merchant_id, "merchant_closed", work.now)
+    await work.services.connection_webhooks.announce(work, "connection.ended", ended, "merchant_closed")
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
     await business_store.close_merchant(tx, merchant_id, work.now)

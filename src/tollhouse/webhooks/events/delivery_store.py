@@ -28,7 +28,8 @@ CLAIM = """
             SELECT d.event_id FROM webhook_deliveries d
             WHERE d.lane = batch.lane AND d.destination_key = batch.key AND d.lease_until IS NULL AND d.run_at <= now()
               AND NOT EXISTS (SELECT FROM webhook_events e
-                              WHERE e.id = d.event_id AND e.position IS NULL AND e.type <> 'webhook.test')
+                              WHERE e.id = d.event_id AND e.position IS NULL AND e.type <> 'webhook.test'
+                                AND e.source_type <> 'connection')
             ORDER BY d.run_at LIMIT batch.max_rows FOR UPDATE OF d SKIP LOCKED
         ) AS few
     ), mine AS (

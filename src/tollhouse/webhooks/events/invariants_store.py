@@ -71,7 +71,8 @@ NOT_IN_PLACE = """
                        ORDER BY w.last_position LIMIT 1) AS p ON true
     WHERE e.id = ANY ($1::uuid[]) AND (e.position IS NULL OR e.position > f.expired_position)
       AND CASE WHEN e.position IS NULL
-               THEN e.type <> 'webhook.test' AND NOT EXISTS (SELECT FROM webhook_unnumbered u WHERE u.event_id = e.id)
+               THEN e.type <> 'webhook.test' AND e.source_type <> 'connection'
+                    AND NOT EXISTS (SELECT FROM webhook_unnumbered u WHERE u.event_id = e.id)
                ELSE p.event_ids[cardinality(p.event_ids) - (p.last_position - e.position)] IS DISTINCT FROM e.id END
 """
 GAPS = """

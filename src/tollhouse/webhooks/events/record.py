@@ -180,7 +180,7 @@ def _destination(env: MerchantEnv, url: str | None) -> tuple[str | None, int | N
 
 
 def payload(
-    event_id: UUID, env: MerchantEnv, event_type: EventType, sequence: int, data: Mapping[str, Any], now: datetime
+    event_id: UUID, env: MerchantEnv, event_type: str, sequence: int, data: Mapping[str, Any], now: datetime
 ) -> dict[str, Any]:
     """The payload as it is signed and sent. Of its data, `object` comes first."""
     return {

@@ -10,6 +10,12 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 
 RECORD = "SELECT webhook_events_record($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)"
+RECORD_OF_CONNECTIONS = """
+    SELECT webhook_events_record(e.id, e.sender, e.mode, $1, 'connection', e.grant_id, e.sequence, e.body, e.url, e.key,
+                                 'request', false, $10, $11, $12)
+    FROM unnest($2::uuid[], $3::uuid[], $4::text[], $5::uuid[], $6::bigint[], $7::bytea[], $8::text[], $9::bigint[])
+        AS e (id, sender, mode, grant_id, sequence, body, url, key)
+"""
 RECORD_BALANCE = "SELECT webhook_events_record_balance($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)"
 BALANCE_VALUES = (
     "available", "pending", "reserved", "debt", "total", "withdrawals", "balance_payments", "refunds", "fulfillments",

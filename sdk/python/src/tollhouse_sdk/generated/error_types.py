@@ -83,6 +83,12 @@ class ConfidentialClientRequired(ApiError):
     code = "confidential_client_required"
 
 
+class ConnectionEnded(ApiError):
+    """The error code `connection_ended`."""
+
+    code = "connection_ended"
+
+
 class ConnectionLimitExceeded(ApiError):
     """The error code `connection_limit_exceeded`."""
 

@@ -15,10 +15,11 @@ from tollhouse.http.lists import LongPageQuery, PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
-from tollhouse.kernel.errors import NotFound
+from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_ROWS_MAX
-from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.scopes import PERMISSIONS, known
 from tollhouse.oauth import connections, connections_store, redirect_uris
+from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.model import ApplicationRevoked, ClientView
 from tollhouse.pages.dashboard.developers.application import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.pages.dashboard.layout import render
@@ -116,6 +117,8 @@ async def _details(
     )
 
 
+NOTHING_LEFT = "Keep at least one permission that reads or changes data, or disconnect the application."
+NOT_NARROWED = "The connection has changed since you opened this page. Your changes were not saved."
 STATUSES = [("active", "active"), ("ended", "ended")]
 ACTIVE: dict[str, bool] = {"active": True, "ended": False}
 ENDED_FOR_MERCHANT: Mapping[str, str] = {
@@ -182,6 +185,26 @@ async def connected_applications(request: Request, caller: Person, query: Connec
 @OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
 async def connected_application(request: Request, caller: Person, grant_id: UUID) -> Response:
     """A grant: application, permissions, last use, disconnect."""
+    return await _connected_application(request, caller, grant_id)
+
+
+@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/permissions", guard=signed_in_page)
+async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
+    """Leave the selected permissions to an application."""
+    kept = request.form().all("scope")
+    change = GrantChange(scopes=kept)
+    try:
+        if not known(kept).has_api:
+            return await _connected_application(request, caller, grant_id, 422, NOTHING_LEFT)
+        await request.transact(lambda work: connections.change_grant(work, caller.merchant_id, grant_id, change))
+    except (ValidationFailed, ConnectionEnded) as error:
+        return await _connected_application(request, caller, grant_id, error.status, NOT_NARROWED)
+    return see_other(f"/settings/connected-apps/{grant_id}?done=narrowed")
+
+
+async def _connected_application(
+    request: Request, caller: Person, grant_id: UUID, status: int = 200, message: str = ""
+) -> Response:
     found = await connections_store.find_grant(request.services.db, caller.merchant_id, grant_id, request.now)
     if found is None:
         raise NotFound
@@ -190,6 +213,7 @@ async def connected_application(request: Request, caller: Person, grant_id: UUID
         request,
         caller,
         "applications/connected_app",
+        status,
         here="connected-apps",
         grant=found.grant,
         owner_name=found.owner_name,
@@ -198,7 +222,8 @@ async def connected_application(request: Request, caller: Person, grant_id: UUID
         if found.revoked_reason == "password_reset"
         else ENDED_FOR_MERCHANT.get(found.grant.ended_reason or "active", ""),
         permissions=PERMISSIONS,
-        disconnected=flash_message(request.query) == "disconnected",
+        done=flash_message(request.query),
+        message=message,
     )
 
 

@@ -1,0 +1,57 @@
+"""Events about connections, for the owners of applications: recorded with the change, and delivered as all events.
+
+They belong to the application: in the tables of webhooks, its `webhook_sender_id` stands where a merchant does. So no
+merchant sees them among its events, in its feed or at its addresses, and they have a signing secret of their own.
+"""
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+from tollhouse.http.services import Work
+from tollhouse.kernel.connections import ChangedConnection
+from tollhouse.kernel.environment import MerchantEnv
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.scopes import Scopes
+from tollhouse.platform.database.packed_json import pack_value
+from tollhouse.platform.database.wakeups import wakeups
+from tollhouse.webhooks.events import store
+from tollhouse.webhooks.events.destination import destination_key
+from tollhouse.webhooks.events.record import HELD_FOR, payload
+
+AT_ONCE = 1_000
+ConnectionEventType = Literal["connection.ended", "connection.changed"]
+
+
+async def announce(
+    work: Work, event_type: ConnectionEventType, connections: Sequence[ChangedConnection], reason: str
+) -> None:
+    """Record an event for each connection whose application has an address for them, with its delivery."""
+    rows = [row for connection in connections if (row := _row(work, event_type, connection, reason)) is not None]
+    for first in range(0, len(rows), AT_ONCE):
+        some = rows[first : first + AT_ONCE]
+        work.tx.on_release = wakeups(work.services.settings.data_dir).send
+        await work.tx.execute(
+            store.RECORD_OF_CONNECTIONS, event_type, *zip(*some, strict=True), work.now, HELD_FOR, work.actor.request_id
+        )
+
+
+def _row(
+    work: Work, event_type: ConnectionEventType, connection: ChangedConnection, reason: str
+) -> tuple[object, ...] | None:
+    url = connection.webhook_url
+    if url is None or connection.webhook_sender_id is None:
+        return None
+    sender, event_id = MerchantEnv(MerchantId(connection.webhook_sender_id), connection.mode), new_id()
+    sequence = connection.version + (event_type == "connection.ended")
+    facts: dict[str, Any] = {
+        "grant_id": connection.grant_id,
+        "client_id": connection.client_id,
+        "merchant_id": connection.merchant_id,
+        "mode": connection.mode,
+        "livemode": connection.mode == "live",
+        "scopes": Scopes(connection.scope_mask).names(),
+        "reason": reason,
+    }
+    body = pack_value(payload(event_id, sender, event_type, sequence, {"object": facts}, work.now))
+    key = destination_key(sender, url)
+    return event_id, sender.merchant_id, sender.mode, connection.grant_id, sequence, body, url, key
