@@ -20,7 +20,7 @@ from tollhouse.http.base_path import BasePath, path_of
 from tollhouse.http.dispatch import Dispatcher, IdempotencyStore
 from tollhouse.http.operations import IN_BOTH_MODES, Operation, Routes
 from tollhouse.http.page_compression import compress_page
-from tollhouse.http.request import Headers, Request
+from tollhouse.http.request import ENTRY, Headers, Request
 from tollhouse.http.responses import error_response, json_response
 from tollhouse.http.services import Services
 from tollhouse.http.static_files import ROOT as STATIC
@@ -52,7 +52,8 @@ CORS = (
     ),
 )
 SENT_BY_NAME = (
-    b"Authorization, Content-Type, Idempotency-Key, X-API-Key, DPoP, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id"
+    b"Authorization, Content-Type, Idempotency-Key, X-API-Key, DPoP, Last-Event-ID, MCP-Protocol-Version, Mcp-Session-Id, "
+    b"Mcp-Method, Mcp-Name"
 )
 PREFLIGHT = (
     (b"access-control-allow-headers", SENT_BY_NAME),
@@ -192,6 +193,8 @@ class AsgiApplication:
             request_id=_request_id(headers.get("x-request-id")),
             now=clock.now(),
             stopping=self._stopping,
+            application=self,
+            entry=scope.get(ENTRY),
         )
 
     async def _answer(

@@ -55,6 +55,8 @@ PROTOCOL = Surface("oauth", "", cors=True, html=False)
 AUTHORIZE = Surface("authorize", "", cors=False, html=False, head=False)
 DASHBOARD = Surface("dashboard", "/api/v2/merchant", cors=False, html=False)
 PAGES = Surface("pages", "", cors=False, html=True)
+MCP = Surface("mcp", "", cors=True, html=False)
+"""Messages of the Model Context Protocol."""
 RAILS = Surface("rails", "/rails", cors=False, html=False)
 """Where providers of payment methods report to."""
 

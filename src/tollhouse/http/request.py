@@ -9,7 +9,7 @@ from uuid import UUID
 
 from msgspec import Struct
 from starlette.requests import ClientDisconnect
-from starlette.types import Receive
+from starlette.types import ASGIApp, Receive
 
 from tollhouse.http.forms import FORM, FORM_WITH_FILES, Form, parse_form, parse_multipart
 from tollhouse.http.services import Services, Work
@@ -21,6 +21,8 @@ from tollhouse.kernel.text import Text
 T = TypeVar("T")
 NEVER = asyncio.Event()
 """Of requests outside of a server."""
+ENTRY = "tollhouse.entry"
+"""The member of an ASGI scope with the request for whose caller this process sends another one to itself."""
 
 
 class Headers:
@@ -38,6 +40,11 @@ class Headers:
             if line_name == encoded:
                 return value.decode("latin-1")
         return None
+
+    @property
+    def lines(self) -> list[tuple[bytes, bytes]]:
+        """Names and values as sent."""
+        return self._lines
 
     def getlist(self, name: str) -> list[str]:
         """All headers of this name."""
@@ -69,15 +76,20 @@ class Request:
     seconds) and `headers_to_add` are added to the response, also to an error.
     `stopping` is set when the service ends, `waited_us` is how long the request waited for what it asks for. `request_id`
     is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
+    `application` takes requests that a handler sends for its caller; their `entry` is the request of that handler, which
+    `has_calls` once there is one.
     """
 
     __slots__ = (
         "actor",
         "address",
+        "application",
         "caller",
         "cancel_path",
         "cookies_to_set",
+        "entry",
         "error_layout",
+        "has_calls",
         "headers",
         "headers_to_add",
         "is_of_both_modes",
@@ -112,6 +124,8 @@ class Request:
         request_id: str | None,
         now: datetime,
         stopping: asyncio.Event = NEVER,
+        application: ASGIApp | None = None,
+        entry: "Request | None" = None,
     ) -> None:
         self.services = services
         self.method = method
@@ -138,6 +152,9 @@ class Request:
         self.receive: Receive | None = None
         self.stopping = stopping
         self.waited_us = 0
+        self.application = application
+        self.entry = entry
+        self.has_calls = False
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
         """Run `action` in a transaction, by the actor and at the time of this request."""

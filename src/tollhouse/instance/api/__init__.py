@@ -2,6 +2,7 @@
 
 from tollhouse.http.operations import PAGES, RAILS, Operation
 from tollhouse.instance.api import choices, docs_pages, reference
+from tollhouse.instance.mcp import api as mcp
 from tollhouse.instance.slices import operations
 
 OPERATIONS: list[Operation] = [
@@ -9,4 +10,5 @@ OPERATIONS: list[Operation] = [
     *operations(PAGES, RAILS),
     *docs_pages.OPERATIONS,
     *choices.OPERATIONS,
+    *mcp.OPERATIONS,
 ]

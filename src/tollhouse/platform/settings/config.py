@@ -161,6 +161,9 @@ class Settings(Struct, frozen=True, kw_only=True):
         "webhook tests per minute and environment", 10, name="TOLLHOUSE_RATE_WEBHOOK_TEST"
     )
     rate_api_per_min: int = setting("API requests per minute and credential", 1000, name="TOLLHOUSE_RATE_API")
+    mcp_origins: tuple[str, ...] = setting(
+        "origins of web pages that may call /mcp, beside those of this service and this machine", read=values.origins
+    )
     connections_max: int = setting(
         "connections per web process", 4000, read=values.between(1, limits.CONNECTIONS_MAX, "connections")
     )

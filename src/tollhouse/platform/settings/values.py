@@ -113,6 +113,16 @@ def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ValueError("must be IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas") from None
 
 
+def origins(text: str) -> tuple[str, ...]:
+    """Origins, separated by commas: scheme, host and port, such as `https://agent.example`."""
+    found = tuple(part.strip() for part in text.split(",") if part.strip())
+    for origin in found:
+        parts = urlsplit(origin)
+        if parts.scheme not in {"http", "https"} or f"{parts.scheme}://{parts.netloc}" != origin or not parts.hostname:
+            raise ValueError("must be origins separated by commas, such as https://agent.example")
+    return found
+
+
 def choice(yes: str, no: str) -> Callable[[str], bool]:
     """One of two words: whether it is the first one."""
 
@@ -277,6 +287,14 @@ def bare_host(url: str) -> str:
 def is_local_url(url: str) -> bool:
     """Whether the host of a URL is this machine."""
     return urlsplit(url).hostname in {"localhost", "127.0.0.1", "::1"}
+
+
+def is_local_origin(origin: str) -> bool:
+    """Whether an Origin header names a page of this machine."""
+    try:
+        return urlsplit(origin).scheme in {"http", "https"} and is_local_url(origin)
+    except ValueError:
+        return False
 
 
 def default_data_dir(environ: Mapping[str, str]) -> str:

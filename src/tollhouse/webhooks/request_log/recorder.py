@@ -56,7 +56,7 @@ class Recorder:
         self._writer: asyncio.Task[None] | None = None
 
     def record(self, request: Request, operation: Operation | None, response: Response, duration_us: int) -> None:
-        """Queue a request that had a valid credential.
+        """Queue a request that had a valid credential. If it was answered by calls of the API, those are logged.
 
         Requests over the rate limit are not logged, so that the limit bounds the log as well.
         """
@@ -65,6 +65,7 @@ class Recorder:
             or operation is None
             or not isinstance(request.caller, Caller)
             or response.status_code == TOO_MANY
+            or request.has_calls
         ):
             return
         if len(self._queue) >= QUEUE_MAX:

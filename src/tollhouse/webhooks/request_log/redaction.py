@@ -140,6 +140,11 @@ def _judge(name: str) -> Name:
     return Name(name if is_valid else HIDDEN, is_private, name in SHOWN or name.endswith(SUFFIXES))
 
 
+def is_private(name: str) -> bool:
+    """Whether the values of a member with this name may be secret or personal."""
+    return _name(name).is_private
+
+
 _judge_once = lru_cache(maxsize=NAMES_KEPT)(_judge)
 
 
