@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import CredentialGuard
 from tollhouse.accounts.identity.model import Caller
+from tollhouse.http.json_text import parse_json
 from tollhouse.http.operations import MCP, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import CrossOriginForbidden, TemporarilyUnavailable
@@ -37,6 +38,8 @@ class AgentGuard(CredentialGuard):
 @OPERATIONS.add("POST", "/mcp", guard=AgentGuard(), responses=dict[str, object])
 async def mcp(request: Request, caller: Caller) -> Response:
     """Send a message of the Model Context Protocol."""
+    request.require_json()
+    parse_json(request.raw)  # the SDK is less strict, and two parsers must not read two messages
     if SERVER not in sys.modules:
         await asyncio.to_thread(import_module, SERVER)
     from tollhouse.instance.mcp.server import Exchange  # noqa: PLC0415 - see above

@@ -5,6 +5,7 @@ the network.
 """
 
 import asyncio
+import json
 from collections.abc import Mapping
 from typing import Any
 from urllib.parse import urlencode
@@ -48,7 +49,7 @@ async def call(
         headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
     raw = b""
     if body is not None:
-        raw = msgspec.json.encode(body)
+        raw = json.dumps(body).encode()  # of any number: the operation says what is wrong with it
         headers.append((b"content-type", JSON))
     scope = {
         "type": "http",
