@@ -46,7 +46,7 @@ async def call(
     headers = [(name.encode(), value.encode("latin-1")) for name in CREDENTIALS for value in entry.headers.getlist(name)]
     headers += [(b"accept", JSON), (b"x-request-id", entry.request_id.encode())]
     if idempotency_key is not None:
-        headers.append((b"idempotency-key", idempotency_key.encode("latin-1", "replace")))
+        headers.append((b"idempotency-key", idempotency_key.encode()))
     raw = b""
     if body is not None:
         raw = json.dumps(body).encode()  # of any number: the operation says what is wrong with it

@@ -18,7 +18,7 @@ Json = dict[str, Any]
 ERROR, SERVER_ERROR = 400, 500
 FOUND_AT_ONCE = 5
 OFFSET = re.compile(r"rows:(\d{1,6})")
-"""A cursor of this server, for lists that the API returns whole."""
+"""A cursor of the list of operations."""
 IN_ERRORS = frozenset({"request_id", "doc_url"})
 NAME = "Name of an operation, as find_operation returns it."
 KEY = "A new random text for each action, such as a UUID. Repeat it only to repeat the very same action after a failure."
@@ -105,7 +105,7 @@ async def find_operation(context: Context, arguments: FindArguments) -> Json:
 
 
 async def read(context: Context, arguments: ReadArguments) -> Json:
-    """The data of a GET. Lists come in pages, also those that the API returns whole."""
+    """The data of a GET. Lists come in pages."""
     operation, path = await _find(context, "GET", arguments.operation, arguments.parameters)
     query = {name: value for name, value in arguments.parameters.items() if name not in operation.in_path}
     if operation.is_paged:
@@ -115,8 +115,6 @@ async def read(context: Context, arguments: ReadArguments) -> Json:
     after = body.pop("next_cursor", None)
     if operation.is_paged and len(answer.raw) > MCP_RESULT_BYTES_MAX:
         raise ToolError("result_too_large", "The rows are too large for one result. Send a smaller `limit`.")
-    if not operation.is_paged:
-        body, after = _rows(body, _offset(arguments.cursor))
     return _result(context, answer, body) | {"next": after}
 
 
@@ -254,16 +252,6 @@ def _offset(cursor: str) -> int:
     if found is None:
         raise ToolError("invalid_arguments", "`cursor` must be `next` of the previous result.")
     return int(found[1])
-
-
-def _rows(body: Json, start: int) -> tuple[Json, str | None]:
-    """A part of the only list of a body, and the cursor of the next part."""
-    lists = [name for name, member in body.items() if isinstance(member, list)]
-    if len(lists) != 1:
-        return body, None
-    rows = body[lists[0]]
-    end = start + MCP_ROWS_DEFAULT
-    return body | {lists[0]: rows[start:end]}, f"rows:{end}" if end < len(rows) else None
 
 
 def _result(context: Context, answer: Answer, body: Json) -> Json:
