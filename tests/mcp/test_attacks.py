@@ -2,19 +2,22 @@
 
 import asyncio
 from collections import Counter
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 from uuid import uuid4
 
 import msgspec
 import pytest
 
-from tests.cast import Actor, application
+from tests.cast import Actor, application, sign_up
 from tests.mcp.agent import Agent, with_key
 from tests.payments.shop import COFFEE, open_link
 from tests.penetration.scene import Scene, build
+from tests.running import Service, settings_for
 from tests.webhooks.request_log.reading import all_written
 from tollhouse.http.operations import INTEGRATION, Operation
 from tollhouse.instance.api import OPERATIONS
+from tollhouse.instance.database import embedded
 from tollhouse.webhooks.request_log.redaction import SECRET
 
 IN_API = [operation for operation in OPERATIONS if operation.surface == INTEGRATION]
@@ -32,10 +35,18 @@ NO_IDS: tuple[Any, ...] = (
 )
 
 
+@pytest.fixture(scope="module")
+def still_service(server: embedded.Server) -> Iterator[Service]:
+    """A service with a database of its own and no worker: nothing moves by itself."""
+    with Service(settings_for(server.cluster.dsn, fresh=True), worker=False) as running:
+        yield running
+
+
 @pytest.fixture
-async def scene(alice: Actor, bob: Actor) -> Scene:
+async def scene(still_service: Service) -> AsyncIterator[Scene]:
     """What there is to take."""
-    return await build(alice, bob)
+    async with sign_up(still_service, "nora", "Nora's nuts") as nora, sign_up(still_service, "otto", "Otto's tools") as otto:
+        yield await build(nora, otto)
 
 
 async def state_of(actor: Actor) -> dict[str, int]:
@@ -70,10 +81,10 @@ async def attempt(agent: Agent, scene: Scene, operation: Operation) -> str:
 
 
 @pytest.mark.long
-async def test_an_agent_that_only_reads_payments_can_do_nothing_else(scene: Scene, alice: Actor) -> None:
+async def test_an_agent_that_only_reads_payments_can_do_nothing_else(scene: Scene) -> None:
     """It tries every operation with both tools."""
-    agent = await with_key(alice, "payments:read")
-    before = await state_of(alice)
+    agent = await with_key(scene.merchant, "payments:read")
+    before = await state_of(scene.merchant)
     codes = Counter[str]()
     for operation in IN_API:
         scopes = operation.guard_label.split(" or ")
@@ -81,21 +92,22 @@ async def test_an_agent_that_only_reads_payments_can_do_nothing_else(scene: Scen
         codes[code] += 1
         if "payments:read" in scopes or scopes == ["any credential"]:
             assert operation.method == "GET"
-            assert code == "", (operation.full_path, code)
+            assert code == ("not_found" if "dispute_id" in operation.uuids else ""), (operation.full_path, code)
         elif all(scope.startswith(WITHHELD) for scope in scopes):
             assert code == "unknown_operation", operation.full_path
         else:
             assert code == "missing_scope", (operation.full_path, code)
-    assert await state_of(alice) == before
+    assert await state_of(scene.merchant) == before
     assert codes[""] > 5
     assert codes["unknown_operation"] > 10
     assert codes["missing_scope"] > 40
 
 
 @pytest.mark.long
-async def test_objects_of_others_and_of_the_other_mode_do_not_exist(scene: Scene, alice: Actor, carol: Actor) -> None:
-    thief, other_mode = await with_key(carol), await with_key(alice, mode="live")
-    before = await state_of(alice)
+async def test_objects_of_others_and_of_the_other_mode_do_not_exist(scene: Scene) -> None:
+    other_mode = await with_key(scene.merchant, mode="live")
+    thief = await with_key(scene.app.owner)
+    before = await state_of(scene.merchant)
     tried = 0
     for operation in IN_API:
         if operation.uuids and not operation.path.startswith("/webhook"):
@@ -104,7 +116,7 @@ async def test_objects_of_others_and_of_the_other_mode_do_not_exist(scene: Scene
                 known = {"not_found", "application_required", "test_mode_only", "validation_failed"}
                 assert code in known, (operation.full_path, code)
                 tried += 1
-    assert await state_of(alice) == before
+    assert await state_of(scene.merchant) == before
     assert tried > 60
 
 
