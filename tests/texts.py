@@ -36,6 +36,7 @@ NO_PAGES = {
     "demo",
     "docs",
     "doctor",
+    "mcp",
     "monitoring",
     "platform",
     "signer",

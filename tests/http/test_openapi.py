@@ -14,7 +14,7 @@ from openapi_spec_validator import validate
 from tests.cast import Actor
 from tollhouse.http import openapi_sentences
 from tollhouse.http.openapi_schemas import MEANINGS, Examples, ExampleValues
-from tollhouse.http.operations import RAILS, Operation
+from tollhouse.http.operations import MCP, RAILS, Operation
 from tollhouse.instance.api import OPERATIONS, reference
 from tollhouse.instance.slices import EVENT_SPECS
 from tollhouse.kernel.examples import example_id
@@ -22,7 +22,7 @@ from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.platform.settings import config
 from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 
-JSON_OPERATIONS = [operation for operation in OPERATIONS if not operation.surface.html and operation.surface != RAILS]
+JSON_OPERATIONS = [one for one in OPERATIONS if not one.surface.html and one.surface not in {MCP, RAILS}]
 
 
 @pytest.fixture(scope="module")

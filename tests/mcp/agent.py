@@ -4,7 +4,7 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any
 
-from tests.cast import Actor, Answer
+from tests.cast import Actor, Answer, Application
 
 VERSION = "2026-07-28"
 ACCEPT = "application/json, text/event-stream"
@@ -74,3 +74,9 @@ class Agent:
 async def with_key(actor: Actor, *scopes: str, mode: str = "test") -> Agent:
     """An agent with an API key."""
     return Agent(actor, {"X-API-Key": await actor.key(mode, list(scopes) or None)})
+
+
+async def with_token(app: Application, merchant: Actor, scope: str, **changes: str) -> Agent:
+    """An agent with a connection for `/mcp`."""
+    tokens = await app.connect(merchant, scope, resource=f"{merchant.service.url}/mcp", **changes)
+    return Agent(merchant, {"Authorization": f"Bearer {tokens['access_token']}"})

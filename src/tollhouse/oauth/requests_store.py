@@ -75,8 +75,10 @@ ALLOW = """
     )
     INSERT INTO oauth_codes
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
-         expires_at)
-    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6 FROM decided
+         expires_at, proposals_only)
+    SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6,
+           resource = 'mcp' AND mode = 'live'
+    FROM decided
 """
 DENY = """
     UPDATE oauth_requests r SET decision = 'denied', decided_at = $3

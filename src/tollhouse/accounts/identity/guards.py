@@ -5,6 +5,8 @@ is remembered when the page is opened in another mode than the last one: by GET,
 of the browser, and not if the page was refused.
 """
 
+from msgspec import structs
+
 from tollhouse.accounts.identity import operators, sessions_store, stepup, store
 from tollhouse.accounts.identity.model import (
     MODES,
@@ -260,6 +262,8 @@ def _count_request(request: Request, caller: Caller) -> None:
 
 
 async def _authenticate(request: Request, resource: Resource) -> tuple[Caller, store.Suspension | None]:
+    if request.entry is not None:  # sent by the MCP server for its caller
+        resource = "mcp"
     bearer = request.headers.getlist("authorization")
     keys = request.headers.getlist("x-api-key")
     if len(bearer) > 1 or len(keys) > 1 or (bearer and keys):
@@ -273,7 +277,10 @@ async def _authenticate(request: Request, resource: Resource) -> tuple[Caller, s
         )
         if found is None:
             raise InvalidApiKey(_metadata_url(request, resource))
-        return found
+        caller, suspension = found
+        # A key has no consent page that would say what its agent may do: in live mode, a person decides about money.
+        is_proposing = caller.proposals_only or (resource == "mcp" and caller.env.livemode)
+        return structs.replace(caller, proposals_only=is_proposing), suspension
     scheme, _, token = bearer[0].partition(" ") if bearer else ("", "", "")
     if scheme.lower() != "bearer":
         raise NoCredential(_metadata_url(request, resource))

@@ -31,6 +31,7 @@ GUIDES: Mapping[str, str] = {
     "balance-payments": "Charge connected merchants from their balance",
     "fulfillments": "Order in-game currency, or deliver it from a game server",
     "oauth": "Get permissions from merchants and call the API for them",
+    "mcp": "Connect an AI agent by the Model Context Protocol",
     "oauth-reference": "Every OAuth error and limit",
     "webhooks": "Receive, verify and process events",
     "webhook-reference": "Headers, event types, statuses, retries and limits",

@@ -17,6 +17,7 @@ from tollhouse.http.operations import MCP, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import CrossOriginForbidden, TemporarilyUnavailable
 from tollhouse.kernel.limits import MCP_REQUEST_S
+from tollhouse.kernel.resources import PATHS
 from tollhouse.platform.settings.values import is_local_origin
 
 OPERATIONS = Operations(MCP)
@@ -35,17 +36,17 @@ class AgentGuard(CredentialGuard):
         return await super().admit(request)
 
 
-@OPERATIONS.add("POST", "/mcp", guard=AgentGuard(), responses=dict[str, object])
+@OPERATIONS.add("POST", PATHS["mcp"], guard=AgentGuard(resource="mcp"), responses=dict[str, object])
 async def mcp(request: Request, caller: Caller) -> Response:
     """Send a message of the Model Context Protocol."""
     request.require_json()
     parse_json(request.raw)  # the SDK is less strict, and two parsers must not read two messages
     if SERVER not in sys.modules:
         await asyncio.to_thread(import_module, SERVER)
-    from tollhouse.instance.mcp.server import Exchange  # noqa: PLC0415 - see above
+    from tollhouse.instance.mcp.server import MessageExchange  # noqa: PLC0415 - see above
 
     try:
         async with asyncio.timeout(MCP_REQUEST_S):
-            return await Exchange(request, caller).response()
+            return await MessageExchange(request, caller).response()
     except TimeoutError as error:
         raise TemporarilyUnavailable(detail=f"more than {MCP_REQUEST_S} s") from error

@@ -20,7 +20,7 @@ CREDENTIALS = ("authorization", "x-api-key")
 JSON = b"application/json"
 
 
-class Answer(Struct, frozen=True):
+class CallResponse(Struct, frozen=True):
     """The response of a call."""
 
     status: int
@@ -41,7 +41,7 @@ async def call(
     query: Mapping[str, Any] | None = None,
     body: Any = None,
     idempotency_key: str | None = None,
-) -> Answer:
+) -> CallResponse:
     """Send a request to this application for the caller of `entry`."""
     headers = [(name.encode(), value.encode("latin-1")) for name in CREDENTIALS for value in entry.headers.getlist(name)]
     headers += [(b"accept", JSON), (b"x-request-id", entry.request_id.encode())]
@@ -63,7 +63,7 @@ async def call(
     return await _send(entry, scope, raw)
 
 
-async def _send(entry: Request, scope: dict[str, Any], raw: bytes) -> Answer:
+async def _send(entry: Request, scope: dict[str, Any], raw: bytes) -> CallResponse:
     to_receive: list[Message] = [{"type": "http.request", "body": raw, "more_body": False}]
     sent: list[Message] = []
 
@@ -83,7 +83,7 @@ async def _send(entry: Request, scope: dict[str, Any], raw: bytes) -> Answer:
     await asyncio.create_task(run())  # a task has variables of its own, such as the request ID of log lines
     start, *rest = sent
     headers = {name.decode("latin-1").lower(): value.decode("latin-1") for name, value in start["headers"]}
-    return Answer(start["status"], headers, b"".join(message.get("body", b"") for message in rest))
+    return CallResponse(start["status"], headers, b"".join(message.get("body", b"") for message in rest))
 
 
 def _spelled(query: Mapping[str, Any]) -> dict[str, Any]:

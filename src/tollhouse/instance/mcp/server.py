@@ -19,7 +19,7 @@ from starlette.types import Message
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.http.request import Request
 from tollhouse.instance.mcp import results, tools
-from tollhouse.instance.mcp.calls import Answer
+from tollhouse.instance.mcp.calls import CallResponse
 
 TOOLS = [
     types.Tool(
@@ -37,13 +37,13 @@ NEEDS_CONSENT = frozenset({"missing_scope", "invalid_token"})
 """Errors of a call that become the response to the message: with an access token, the client asks the merchant."""
 
 
-class Exchange:
+class MessageExchange:
     """One message and its response."""
 
     def __init__(self, request: Request, caller: Caller) -> None:
         self._request = request
         self._caller = caller
-        self._unauthorized: Answer | None = None
+        self._unauthorized: CallResponse | None = None
         self._failure: Exception | None = None
 
     async def response(self) -> Response:
@@ -130,7 +130,7 @@ def _result(value: results.Json, *, is_error: bool = False) -> types.CallToolRes
     return types.CallToolResult(content=[text], structured_content=value, is_error=is_error)
 
 
-def _http_error(answer: Answer) -> Response:
+def _http_error(answer: CallResponse) -> Response:
     challenge = answer.headers.get("www-authenticate")
     headers = {} if challenge is None else {"WWW-Authenticate": challenge}
     return Response(answer.raw, answer.status, headers, "application/json")

@@ -73,7 +73,7 @@ class ToolOperation(Struct, frozen=True):
         return _object(members, ["parameters"] if self.required else [])
 
 
-class Table:
+class OperationTable:
     """The operations by name."""
 
     def __init__(self, document: Json) -> None:

@@ -10,8 +10,8 @@ from msgspec import Meta, Struct
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.http.request import Request
 from tollhouse.instance.mcp import results
-from tollhouse.instance.mcp.calls import Answer, call
-from tollhouse.instance.mcp.table import PROPOSALS, PROPOSED, WITHHELD_MEMBERS, Table, ToolOperation
+from tollhouse.instance.mcp.calls import CallResponse, call
+from tollhouse.instance.mcp.table import PROPOSALS, PROPOSED, WITHHELD_MEMBERS, OperationTable, ToolOperation
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, MCP_RESULT_BYTES_MAX, MCP_ROWS_DEFAULT
 
 Json = dict[str, Any]
@@ -48,7 +48,7 @@ class ToolError(Exception):
 class RefusedError(Exception):
     """The API refused a call. `shown` is the result of the tool."""
 
-    def __init__(self, answer: Answer) -> None:
+    def __init__(self, answer: CallResponse) -> None:
         body = answer.body
         self.answer = answer
         self.shown = {"status": answer.status, **{name: item for name, item in body.items() if name not in IN_ERRORS}}
@@ -133,6 +133,8 @@ async def act(context: Context, arguments: ActArguments) -> Json:
     if unknown:
         raise ToolError("invalid_arguments", "`parameters` has values that are not in the path of this operation.")
     _require_no_webhooks(arguments.body)
+    if context.caller.proposals_only and operation.name in PROPOSED:
+        raise ToolError("proposal_required", "This connection can only propose this to the merchant. Use the tool propose.")
     body = arguments.body if operation.body is None or arguments.body is not None else {}
     answer = await _call(context, operation.method, path, body=body, idempotency_key=arguments.idempotency_key)
     return _result(context, answer, answer.body)
@@ -185,14 +187,14 @@ TOOLS: Mapping[str, Tool] = {
         act,
     ),
 }
-_tables: dict[str, Table] = {}
+_tables: dict[str, OperationTable] = {}
 
 
-async def _table(request: Request) -> Table:
+async def _table(request: Request) -> OperationTable:
     """The operations, read from the API reference once in a process."""
     base_url = request.services.settings.base_url
     if base_url not in _tables:
-        _tables[base_url] = Table((await call(request, "GET", "/openapi.json")).body)
+        _tables[base_url] = OperationTable((await call(request, "GET", "/openapi.json")).body)
     return _tables[base_url]
 
 
@@ -237,7 +239,7 @@ def _require_no_webhooks(value: Any) -> None:
             _require_no_webhooks(item)
 
 
-async def _call(context: Context, method: str, path: str, **sent: Any) -> Answer:
+async def _call(context: Context, method: str, path: str, **sent: Any) -> CallResponse:
     context.request.has_calls = True
     answer = await call(context.request, method, path, **sent)
     if answer.status >= ERROR:
@@ -254,7 +256,7 @@ def _offset(cursor: str) -> int:
     return int(found[1])
 
 
-def _result(context: Context, answer: Answer, body: Json) -> Json:
+def _result(context: Context, answer: CallResponse, body: Json) -> Json:
     shown = results.bounded(results.marked(body, context.request.services.settings.base_url))
     note = {"note": results.NOTE} if results.has_marks(shown) else {}
     replayed = {"replayed": True} if answer.headers.get("idempotency-replayed") else {}

@@ -15,6 +15,7 @@ from tollhouse.http.request import Request
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
+from tollhouse.kernel.resources import PATHS
 from tollhouse.kernel.text import Text
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
@@ -92,7 +93,8 @@ def _formatted(body: str | None) -> str:
 
 def _command(found: RequestView, base_url: str) -> str:
     """The request as a curl command. The credential is a shell variable."""
-    address = base_url + INTEGRATION.prefix + quote(found.path) + (f"?{found.query}" if found.query else "")
+    prefix = "" if found.path == PATHS["mcp"] else INTEGRATION.prefix
+    address = base_url + prefix + quote(found.path) + (f"?{found.query}" if found.query else "")
     parts = ["curl", "-g", "-X", found.method, shlex.quote(address), '-H "X-API-Key: $TOLLHOUSE_API_KEY"']
     if found.has_key:
         parts.append('-H "Idempotency-Key: $(uuidgen)"')

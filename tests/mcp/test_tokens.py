@@ -1,0 +1,76 @@
+"""Connections for `/mcp`: their tokens open nothing else, and what they may not do, the merchant can be asked for."""
+
+from typing import Any
+
+import pytest
+
+from tests.cast import Actor, Application, application
+from tests.mcp.agent import Agent, with_key, with_token
+from tests.payments.shop import COFFEE
+from tests.transfers.withdrawals.steps import TO_NINA
+
+ACT = {"operation": "open_link", "body": COFFEE, "idempotency_key": "k"}
+STARTS_WITH = "SELECT mode, resource, proposals_only FROM oauth_grants WHERE client_id = $1 ORDER BY created_at"
+
+
+@pytest.fixture
+async def app(bob: Actor) -> Application:
+    """Bob's agent."""
+    return await application(bob)
+
+
+async def test_tokens_of_the_api_do_not_open_it_nor_its_tokens_the_api(app: Application, alice: Actor) -> None:
+    agent = await with_token(app, alice, "account:read payments:read")
+    account = (await agent.read("account")).data
+    assert account["oauth_client_id"] == app.client_id
+    assert account["scopes"] == ["account:read", "payments:read"]
+    token = agent.credential["Authorization"].removeprefix("Bearer ")
+    refused = (await app.api(token, "GET", "/account")).refused("invalid_token", 401)
+    assert f'resource_metadata="{alice.service.url}/.well-known/' in refused.headers["WWW-Authenticate"]
+    other = (await app.connect(alice, "account:read"))["access_token"]
+    (await app.api(other, "GET", "/account")).ok()
+    refused = (await Agent(alice, {"Authorization": f"Bearer {other}"}).message("tools/list")).refused("invalid_token", 401)
+    url = f"{alice.service.url}/.well-known/oauth-protected-resource/mcp"
+    assert f'resource_metadata="{url}"' in refused.headers["WWW-Authenticate"]
+    metadata = (await alice.anonymously("GET", "/.well-known/oauth-protected-resource/mcp")).ok().body
+    assert metadata["resource"] == f"{alice.service.url}/mcp"
+
+
+async def test_a_token_without_the_scope_is_sent_to_the_merchant(app: Application, alice: Actor) -> None:
+    """The client of a token gets the challenge as the response, so that it can ask for more; a key has nobody to ask."""
+    agent = await with_token(app, alice, "payments:read")
+    assert (await agent.read("list_links")).data["payment_links"] == []
+    answer = await agent.message("tools/call", {"name": "act", "arguments": ACT})
+    answer.refused("missing_scope", 403)
+    assert 'error="insufficient_scope"' in answer.headers["WWW-Authenticate"]
+    assert 'scope="payments:write"' in answer.headers["WWW-Authenticate"]
+    answer = await agent.message("tools/call", {"name": "read", "arguments": {"operation": "list_methods"}})
+    assert 'scope="projects:read settings:read"' in answer.refused("missing_scope", 403).headers["WWW-Authenticate"]
+    (await (await with_key(alice, "payments:read")).tool("act", **ACT)).refused("missing_scope")
+
+
+async def test_an_ended_connection_ends_its_agent(app: Application, alice: Actor) -> None:
+    agent = await with_token(app, alice, "payments:read")
+    [grant] = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+    (await alice.dashboard("DELETE", f"/oauth/grants/{grant['grant_id']}")).ok()
+    (await agent.message("tools/call", {"name": "read", "arguments": {"operation": "list_links"}})).refused(
+        "invalid_token", 401
+    )
+
+
+async def test_live_connections_start_with_proposals(app: Application, alice: Actor) -> None:
+    """For `/mcp`, until the merchant decides otherwise; others do not."""
+    api: dict[str, Any] = {"resource": f"{alice.service.url}/api/v2/integration"}
+    await with_token(app, alice, "withdrawals:write")
+    await with_token(app, alice, "withdrawals:write", mode="live")
+    await app.connect(alice, "withdrawals:write", mode="live", **api)
+    rows = await alice.sql(STARTS_WITH, app.client_id)
+    assert [tuple(row.values()) for row in rows] == [("test", "mcp", False), ("live", "mcp", True), ("live", "api", False)]
+
+
+async def test_no_live_agent_moves_money_by_itself(app: Application, alice: Actor) -> None:
+    """Nor with a live API key, which has no consent page."""
+    sent = {"operation": "request_withdrawal", "body": TO_NINA, "idempotency_key": "k"}
+    connected = await with_token(app, alice, "withdrawals:write", mode="live")
+    (await connected.tool("act", **sent)).refused("proposal_required")
+    (await (await with_key(alice, mode="live")).tool("act", **sent)).refused("proposal_required")
