@@ -184,3 +184,5 @@ ALL = Scopes(sum(_BIT.values()))
 OFFLINE = Scopes(_BIT["offline_access"])
 API = ALL - OFFLINE
 """Everything an API key may hold, and its default."""
+WRITES = known(permission.scope for permission in PERMISSIONS if permission.access == "write")
+"""What changes data or moves money."""

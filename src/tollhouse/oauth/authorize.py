@@ -36,6 +36,9 @@ from tollhouse.oauth.model import (
 from tollhouse.platform.log.events import log
 
 OPERATIONS = Operations(AUTHORIZE)
+AWAITS_APPROVAL = (
+    "This application must not request permissions that write in live mode, until an operator approves it for them."
+)
 SINGLE_PARAMETERS = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
 REQUEST_ID = re.compile(rf"[0-9A-Za-z]{{{tokens.BODY_CHARS}}}")
 

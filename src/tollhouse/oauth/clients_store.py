@@ -34,7 +34,7 @@ INSERT = """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
            c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
-           c.suspended_at, u.active_connections, u.last_used_at
+           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -49,7 +49,7 @@ LIST_OWNED = """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
            c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
-           c.suspended_at, u.active_connections, u.last_used_at
+           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -70,7 +70,10 @@ EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
            version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9,
-           grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13
+           grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13,
+           approved_at = CASE WHEN name = $4 AND $7::text[] <@ redirect_uris AND $8 & ~scope_mask = 0 THEN approved_at END,
+           verified_at = CASE WHEN name = $4 AND website_url IS NOT DISTINCT FROM $6 AND logo_uri IS NOT DISTINCT FROM $11
+                         THEN verified_at END
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
 """
 SET_STATUS = """
@@ -105,6 +108,23 @@ WITHDRAW_DEVICE_WRITES = """
     UPDATE oauth_clients SET device_writes_allowed_at = NULL, auth_epoch = auth_epoch + 1
     WHERE id = $1 AND device_writes_allowed_at IS NOT NULL RETURNING merchant_id, name
 """
+# For what the operator saw: the version is that of the settings.
+APPROVE = """
+    UPDATE oauth_clients SET approved_at = $3
+    WHERE id = $1 AND version = $2 AND approved_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
+"""
+# Withdrawn, pending requests and unused codes end, too.
+WITHDRAW_APPROVAL = """
+    UPDATE oauth_clients SET approved_at = NULL, auth_epoch = auth_epoch + 1
+    WHERE id = $1 AND approved_at IS NOT NULL RETURNING merchant_id, name
+"""
+VERIFY = """
+    UPDATE oauth_clients SET verified_at = $3
+    WHERE id = $1 AND version = $2 AND verified_at IS NULL AND status <> 'revoked' RETURNING merchant_id, name
+"""
+WITHDRAW_VERIFICATION = """
+    UPDATE oauth_clients SET verified_at = NULL WHERE id = $1 AND verified_at IS NOT NULL RETURNING merchant_id, name
+"""
 # One row revokes all grants, unexchanged codes and pending requests of the current epochs.
 REVOKE_ALL_GRANTS = """
     WITH cutoff AS (
@@ -119,6 +139,7 @@ REVOKE_ALL_GRANTS = """
 FIND_REGISTERED = """
     SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch, c.grant_types,
            c.device_writes_allowed_at IS NOT NULL AS device_writes_allowed,
+           c.approved_at IS NOT NULL OR c.merchant_id IS NULL AS approved,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
@@ -257,6 +278,7 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
         row["suspended"],
         frozenset(row["grant_types"]),
         row["device_writes_allowed"],
+        row["approved"],
     )
 
 
@@ -292,5 +314,7 @@ def _view(row: Row) -> ClientView:
         created_at=stamp(row["created_at"]),
         updated_at=stamp(row["updated_at"]),
         revoked_at=stamp_or_none(row["revoked_at"]),
-        suspended_at=stamp(row["suspended_at"]) if row["suspended_at"] else UNSET,
+        suspended_at=stamp_or_none(row["suspended_at"]) or UNSET,
+        approved_at=stamp_or_none(row["approved_at"]) or UNSET,
+        verified_at=stamp_or_none(row["verified_at"]) or UNSET,
     )

@@ -21,18 +21,24 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
-from tollhouse.kernel.scopes import PERMISSIONS
+from tollhouse.kernel.scopes import WRITES
 from tollhouse.oauth import client_auth, clients_store, requests_store
-from tollhouse.oauth.authorize import SentParameters, address_limits, require_mode, require_resource, require_scope
+from tollhouse.oauth.authorize import (
+    AWAITS_APPROVAL,
+    SentParameters,
+    address_limits,
+    require_mode,
+    require_resource,
+    require_scope,
+)
+from tollhouse.oauth.device_errors import TooManyDevices, UnauthorizedClient
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
     DeviceRequest,
     InvalidClient,
     InvalidScope,
     RegisteredClient,
-    TooManyDevices,
     TooManyFailures,
-    UnauthorizedClient,
 )
 from tollhouse.oauth.resources import InvalidTarget
 
@@ -41,7 +47,6 @@ PARAMETERS = (*client_auth.PARAMETERS, "scope", "mode")
 USER_CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 """No vowels, so that no code is a word, and nothing that looks like a digit."""
 AGENT_CHARS_KEPT = 200
-WRITES = scopes.known(permission.scope for permission in PERMISSIONS if permission.access == "write")
 
 
 class DeviceForm(Struct, frozen=True):
@@ -90,7 +95,7 @@ async def authorize_device(request: Request) -> Response:
     if client is None or client.status != "enabled":
         raise InvalidClient(detail="paused")
     sent = SentParameters(form, client, request.services.settings.base_url)
-    _require_allowed(client, sent)
+    _require_allowed(client, sent, review=request.services.settings.review_applications)
     await _count(request)
     # Nothing below this line may refuse.
     settings, keys = request.services.settings, request.services.keys
@@ -128,13 +133,16 @@ def request_id_of(user_code: str, device_code_hash: bytes) -> str:
     return "".join(digits)
 
 
-def _require_allowed(client: RegisteredClient, sent: SentParameters) -> None:
+def _require_allowed(client: RegisteredClient, sent: SentParameters, *, review: bool) -> None:
     if DEVICE_CODE_GRANT not in client.grant_types:
         raise UnauthorizedClient
     require_scope(sent)
     require_mode(sent)
     require_resource(sent)
-    if sent.mode == "live" and sent.scopes and sent.scopes & WRITES and not client.device_writes_allowed:
+    writes = sent.mode == "live" and bool(sent.scopes and sent.scopes & WRITES)
+    if writes and review and not client.approved:
+        raise InvalidScope(AWAITS_APPROVAL)
+    if writes and not client.device_writes_allowed:
         raise InvalidScope(
             "Devices of this application must not request permissions that write in live mode, until an operator allows it."
         )

@@ -59,6 +59,8 @@ class RegisteredClient(Struct, frozen=True):
     suspended: bool
     grant_types: frozenset[str]
     device_writes_allowed: bool
+    approved: bool
+    """Whether an operator approved live write permissions, or it is part of this installation."""
 
 
 class ClientCredentials(Struct, frozen=True):
@@ -125,6 +127,10 @@ class ClientView(Struct, frozen=True, kw_only=True):
     revoked_at: Timestamp | None
     suspended_at: Timestamp | UnsetType = UNSET
     """When the operator suspended the application; absent if it is not suspended."""
+    approved_at: Timestamp | UnsetType = UNSET
+    """When an operator approved the application for live write permissions; absent if none has."""
+    verified_at: Timestamp | UnsetType = UNSET
+    """When an operator verified who is behind the application; absent if none has."""
     client_secret: str | UnsetType = UNSET
 
 
@@ -239,6 +245,10 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     """Support address in the owner's settings of this environment."""
     registered_at: datetime
     """When the application was registered."""
+    verified: bool
+    """Whether an operator verified who is behind it."""
+    awaits_approval: bool
+    """Whether it requests live write permissions, for which an operator must approve it first."""
     connections: int
     """Active connections of both environments, counted up to `CONNECTION_COUNT_MAX` + 1."""
     device_code_hash: bytes | None = None
@@ -327,47 +337,6 @@ class UnsupportedGrantType(ApiError):
     code = "unsupported_grant_type"
     message = f"`grant_type` must be authorization_code, refresh_token or {DEVICE_CODE_GRANT}."
     solution = "Send `authorization_code`, `refresh_token` or the grant type of devices."
-
-
-class UnauthorizedClient(ApiError):
-    """400: the application's settings do not allow device authorization (RFC 8628)."""
-
-    code, message = "unauthorized_client", "The settings of this application do not allow device authorization."
-    solution = "Add the grant type of devices to `grant_types` of the application."
-
-
-class AuthorizationPending(ApiError):
-    """400: the merchant has not answered yet (RFC 8628 section 3.5)."""
-
-    code, message = "authorization_pending", "The merchant has not answered yet. Ask again after the interval."
-    solution = "Ask again after the interval."
-
-
-class SlowDown(ApiError):
-    """400: the device asked before the interval had passed, which is now 5 seconds longer."""
-
-    code, message = "slow_down", "You asked too early. The interval is 5 seconds longer from now on."
-    solution = "Add 5 seconds to the interval, and ask again after it."
-
-
-class AccessDenied(ApiError):
-    """400: the merchant denied the request of the device."""
-
-    code, message = "access_denied", "The merchant denied the request."
-    solution = "Stop asking. Start again if the merchant wants to connect after all."
-
-
-class ExpiredToken(ApiError):
-    """400: the device code has expired, or its application was changed."""
-
-    code, message = "expired_token", "The device code has expired. Start again."
-    solution = "Start again with a new code."
-
-
-class TooManyDevices(RateLimited):
-    """429: too many devices asked for a code from this address."""
-
-    code, message = "temporarily_unavailable", "Too many codes were requested from this address. Try again later."
 
 
 class UnsupportedResponseType(ApiError):

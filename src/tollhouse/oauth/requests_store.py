@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.resources import Resource
-from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.scopes import WRITES, Scopes
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest, Decision, DeviceRequest
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
@@ -49,6 +49,9 @@ FIND_FOR_MERCHANT = """
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
            c.website_url, c.policy_uri, c.tos_uri, c.created_at AS registered_at, o.business_name AS owner_name,
            s.branding->>'support_email' AS owner_email, r.created_at, r.device_code_hash,
+           c.verified_at IS NOT NULL AS verified,
+           $5 AND r.mode = 'live' AND c.approved_at IS NULL AND c.merchant_id IS NOT NULL
+               AND r.scope_mask & c.scope_mask & $6 <> 0 AS awaits_approval,
            r.user_code, r.device_address, r.device_agent,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
@@ -69,6 +72,8 @@ ALLOW = """
           AND c.id = r.client_id AND c.auth_epoch = r.auth_epoch AND c.status = 'enabled'
           AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND m.id = r.merchant_id AND m.suspended_at IS NULL
           AND r.scope_mask & c.scope_mask & $3 & ~262144 <> 0
+          AND (NOT $7 OR r.mode <> 'live' OR c.approved_at IS NOT NULL OR c.merchant_id IS NULL
+               OR r.scope_mask & c.scope_mask & $3 & $8 = 0)
         RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, coalesce(r.redirect_uri, '') AS redirect_uri,
                   coalesce(r.challenge, r.device_code_hash) AS challenge,
                   r.scope_mask & c.scope_mask & $3 AS scope_mask, r.resource
@@ -169,10 +174,16 @@ async def poll(tx: Tx, client_id: ClientId, device_code_hash: bytes, now: dateti
     return DevicePoll(**row) if row else None
 
 
-async def find_for_merchant(db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime) -> ConsentRequest | None:
-    """The request, bound to the first merchant that opens it; None if it does not exist or is bound to another merchant."""
+async def find_for_merchant(
+    db: Pool, id_hash: bytes, merchant_id: MerchantId, now: datetime, *, review: bool
+) -> ConsentRequest | None:
+    """The request, bound to the first merchant that opens it; None if it does not exist or is bound to another merchant.
+
+    `review`: live write permissions need an approved application.
+    """
     await db.execute(BIND, id_hash, merchant_id)
-    row = await db.fetchrow(FIND_FOR_MERCHANT, id_hash, merchant_id, now, CONNECTION_COUNT_MAX + 1)
+    counted = CONNECTION_COUNT_MAX + 1
+    row = await db.fetchrow(FIND_FOR_MERCHANT, id_hash, merchant_id, now, counted, review, WRITES.mask)
     return _consent_request(row) if row else None
 
 
@@ -182,11 +193,18 @@ async def release(db: Pool, request: ConsentRequest) -> None:
 
 
 async def allow(
-    tx: Tx, request: ConsentRequest, selected: Scopes, code_hash: bytes, now: datetime, code_expires_at: datetime
+    tx: Tx,
+    request: ConsentRequest,
+    selected: Scopes,
+    code_hash: bytes,
+    now: datetime,
+    code_expires_at: datetime,
+    *,
+    review: bool,
 ) -> bool:
     """Allow the selected scopes and insert the code; False if the request was decided before or is not valid any more."""
-    inserted = await tx.execute(ALLOW, request.id_hash, request.merchant_id, selected.mask, now, code_hash, code_expires_at)
-    return inserted > 0
+    decided = (request.id_hash, request.merchant_id, selected.mask, now, code_hash, code_expires_at)
+    return await tx.execute(ALLOW, *decided, review, WRITES.mask) > 0
 
 
 async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:

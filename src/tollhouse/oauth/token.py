@@ -38,20 +38,16 @@ from tollhouse.oauth import (
 )
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.connections_model import EndedReason
+from tollhouse.oauth.device_errors import AccessDenied, AuthorizationPending, ExpiredToken, SlowDown, UnauthorizedClient
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
-    AccessDenied,
-    AuthorizationPending,
-    ExpiredToken,
     GrantType,
     InvalidClient,
     InvalidGrant,
     InvalidScope,
     IssuedToken,
-    SlowDown,
     TokenResponse,
     TooManyFailures,
-    UnauthorizedClient,
     UnsupportedGrantType,
     VerifiedClient,
 )

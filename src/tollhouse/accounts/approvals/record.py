@@ -29,6 +29,10 @@ AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "second_factor_removed": "second_factor.removed",
     "application_suspended": "application.suspended",
     "application_reactivated": "application.reactivated",
+    "application_approved": "application.approved",
+    "application_approval_withdrawn": "application.approval_withdrawn",
+    "application_verified": "application.verified",
+    "application_verification_withdrawn": "application.verification_withdrawn",
 }
 """What the merchant's audit log shows: the action, without the operator and the reason."""
 APPROVALS: frozenset[Action] = frozenset(

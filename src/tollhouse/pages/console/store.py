@@ -1,4 +1,4 @@
-"""SQL of merchants, projects, applications and the history of operators' actions."""
+"""SQL of merchants, projects and the history of operators' actions."""
 
 from datetime import datetime
 from typing import Literal
@@ -10,9 +10,7 @@ from msgspec import Struct
 from tollhouse.accounts.approvals.model import Approvals, OperatorAction
 from tollhouse.accounts.environments.model import ProjectChanges
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.ids import ClientId, MerchantId, Mode
-from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import clients_store
+from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.pages.rows import read_row
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
@@ -86,10 +84,6 @@ ACTIONS_ABOUT = f"""
     SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
     FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id
     WHERE a.merchant_id = $1 AND a.subject_id = $2 ORDER BY a.at DESC, a.id DESC LIMIT $3
-"""
-ACTIONS_OF_APPLICATION = f"""
-    SELECT {ACTION_COLUMNS}, m.business_name, NULL AS email, NULL AS application, NULL AS order_kind
-    FROM operator_actions a JOIN merchants m ON m.id = a.merchant_id WHERE a.client_id = $1 ORDER BY a.id DESC LIMIT $2
 """
 CHANGES = msgspec.json.Decoder(ProjectChanges)
 
@@ -200,28 +194,23 @@ async def sum_adjusted(tx: Tx, merchant_id: MerchantId, currency: str, since: da
 
 async def list_actions(db: Pool, limit: int, offset: int) -> list[HistoryEntry]:
     """The history, newest first."""
-    return [_action(row) for row in await db.fetch(ACTIONS, limit, offset)]
+    return [history_entry(row) for row in await db.fetch(ACTIONS, limit, offset)]
 
 
 async def action(db: Pool, action_id: UUID) -> HistoryEntry | None:
     """One action, without the names of its subjects."""
     row = await db.fetchrow(ACTION, action_id)
-    return None if row is None else _action(row)
+    return None if row is None else history_entry(row)
 
 
 async def actions_of_merchant(db: Pool, merchant_id: MerchantId, limit: int) -> list[HistoryEntry]:
     """The actions on a merchant and its objects, newest first."""
-    return [_action(row) for row in await db.fetch(ACTIONS_OF_MERCHANT, merchant_id, limit)]
+    return [history_entry(row) for row in await db.fetch(ACTIONS_OF_MERCHANT, merchant_id, limit)]
 
 
 async def actions_about(db: Pool, merchant_id: UUID, subject_id: UUID, limit: int) -> list[HistoryEntry]:
     """The actions on one object of a merchant, newest first."""
-    return [_action(row) for row in await db.fetch(ACTIONS_ABOUT, merchant_id, subject_id, limit)]
-
-
-async def actions_of_application(db: Pool, client_id: ClientId, limit: int) -> list[HistoryEntry]:
-    """The actions on an application, newest first."""
-    return [_action(row) for row in await db.fetch(ACTIONS_OF_APPLICATION, client_id, limit)]
+    return [history_entry(row) for row in await db.fetch(ACTIONS_ABOUT, merchant_id, subject_id, limit)]
 
 
 def _merchant(row: Row) -> Merchant:
@@ -233,111 +222,6 @@ def _project(row: Row) -> ProjectSummary:
     return read_row(ProjectSummary, row, pending_changes=pending)
 
 
-def _action(row: Row) -> HistoryEntry:
+def history_entry(row: Row) -> HistoryEntry:
+    """A row of the history."""
     return read_row(HistoryEntry, row, action=read_row(OperatorAction, row))
-
-
-COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name, c.grant_types,
-           c.device_writes_allowed_at, m.suspended_at IS NOT NULL AS owner_suspended,
-           c.description, c.website_url, c.redirect_uris, c.scope_mask,
-           c.created_at, c.suspended_at"""
-# The search text may be part of the name or the owner's name, or the id of either.
-APPLICATIONS = f"""
-    SELECT {COLUMNS}
-    FROM oauth_clients c LEFT JOIN merchants m ON m.id = c.merchant_id
-    WHERE ($1 = '' OR $1 = CASE WHEN c.status <> 'revoked' AND c.suspended_at IS NOT NULL THEN 'suspended' ELSE c.status END)
-      AND ($2 = '' OR strpos(lower(c.name), lower($2)) > 0 OR c.id = $2 OR strpos(lower(m.business_name), lower($2)) > 0
-           OR m.id::text = lower($2))
-    ORDER BY c.created_at DESC, c.id DESC LIMIT $3 OFFSET $4
-"""
-APPLICATION = f"""
-    SELECT {COLUMNS}
-    FROM oauth_clients c LEFT JOIN merchants m ON m.id = c.merchant_id WHERE c.id = $1
-"""
-ACTIVE_CONNECTIONS = """
-    SELECT count(*) FROM (
-        SELECT FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
-        WHERE c.id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2 LIMIT $3) AS active
-"""
-
-
-ApplicationStatus = Literal["enabled", "paused", "revoked", "suspended"]
-
-
-class ApplicationSummary(Struct, frozen=True, kw_only=True):
-    """An application. `status` is the one its owner chose, unless an operator suspended it."""
-
-    client_id: ClientId
-    name: str
-    client_type: str
-    status: ApplicationStatus
-    merchant_id: UUID | None
-    """None: the application is part of this installation."""
-    business_name: str | None
-    owner_suspended: bool
-    grant_types: list[str]
-    device_writes_allowed_at: Timestamp | None
-    description: str
-    website_url: str | None
-    redirect_uris: list[str]
-    scopes: list[str]
-    created_at: Timestamp
-    suspended_at: Timestamp | None
-
-
-async def applications(
-    db: Pool, *, status: str = "", search: str = "", limit: int | None = None, offset: int = 0
-) -> list[ApplicationSummary]:
-    """Applications, newest first, with this status and matching this search."""
-    return [_application(row) for row in await db.fetch(APPLICATIONS, status, search, limit, offset)]
-
-
-async def application(db: Pool | Tx, client_id: str) -> ApplicationSummary | None:
-    """One application."""
-    row = await db.fetchrow(APPLICATION, client_id) if clients_store.CLIENT_ID.fullmatch(client_id) else None
-    return None if row is None else _application(row)
-
-
-async def active_connections(db: Pool, client_id: ClientId, now: datetime, limit: int) -> int:
-    """The number of active connections, counted up to the limit."""
-    [row] = await db.fetch(ACTIVE_CONNECTIONS, client_id, now, limit)
-    return row["count"]
-
-
-async def suspend_application(tx: Tx, client_id: str, now: datetime) -> tuple[UUID | None, str] | None:
-    """Suspend an application. Returns its owner and name; None if it cannot be suspended."""
-    return _owner(
-        await tx.fetchrow(clients_store.SUSPEND, client_id, now) if clients_store.CLIENT_ID.fullmatch(client_id) else None
-    )
-
-
-async def allow_device_writes(tx: Tx, client_id: str, now: datetime) -> tuple[UUID | None, str] | None:
-    """Let devices of an application request live writes. Its owner and name; None if they may or it is revoked."""
-    return _owner(await tx.fetchrow(clients_store.ALLOW_DEVICE_WRITES, client_id, now))
-
-
-async def withdraw_device_writes(tx: Tx, client_id: str) -> tuple[UUID | None, str] | None:
-    """Let them no longer. Returns its owner and name; None if they may not."""
-    return _owner(await tx.fetchrow(clients_store.WITHDRAW_DEVICE_WRITES, client_id))
-
-
-async def reactivate_application(tx: Tx, client_id: str) -> tuple[UUID | None, str] | None:
-    """Reactivate an application. Returns its owner and name; None if it is not suspended."""
-    return _owner(
-        await tx.fetchrow(clients_store.REACTIVATE, client_id) if clients_store.CLIENT_ID.fullmatch(client_id) else None
-    )
-
-
-def _owner(row: Row | None) -> tuple[UUID | None, str] | None:
-    return None if row is None else (row["merchant_id"], row["name"])
-
-
-def _application(row: Row) -> ApplicationSummary:
-    suspended = row["suspended_at"] is not None and row["status"] != "revoked"
-    return read_row(
-        ApplicationSummary,
-        row,
-        client_id=ClientId(row["id"]),
-        status="suspended" if suspended else row["status"],
-        scopes=Scopes(row["scope_mask"]).names(),
-    )

@@ -131,6 +131,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         "on or off; off: one operator approves what otherwise needs two, such as large withdrawals, and the history says so",
         "on",
     )
+    review_applications: bool = setting(
+        "on or off; on: merchants connect an application with live write permissions only after an operator approved it",
+        "off",
+    )
     signup_open: bool = setting(
         "open or closed; whether anyone can sign up", "open", read=values.choice("open", "closed"), name="TOLLHOUSE_SIGNUP"
     )

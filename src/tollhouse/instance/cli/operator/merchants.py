@@ -23,12 +23,13 @@ from tollhouse.instance.cli.actions import (
     run_as,
 )
 from tollhouse.instance.cli.options import Json
+from tollhouse.kernel import clock
 from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, Mode
-from tollhouse.pages.console import actions, application_actions, store, users_store
+from tollhouse.pages.console import actions, application_actions, applications_store, store, users_store
 from tollhouse.pages.console import users as user_actions
-from tollhouse.pages.console.store import ApplicationStatus
+from tollhouse.pages.console.applications_store import ApplicationStatus
 
 merchants = App(
     name="merchants", help="List, suspend and reactivate merchants, and remove a user's two-factor authentication."
@@ -100,7 +101,9 @@ def reject_changes(project_id: ProjectArgument, /, *, options: WithReason) -> No
 def list_applications(*, status: Status = None, search: Search = "", as_json: Json = False) -> None:
     """List applications of all merchants, newest first."""
     print_rows(
-        "applications", lambda services: store.applications(services.db, status=status or "", search=search), as_json=as_json
+        "applications",
+        lambda services: applications_store.applications(services.db, clock.now(), status=status or "", search=search),
+        as_json=as_json,
     )
 
 

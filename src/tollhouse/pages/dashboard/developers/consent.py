@@ -32,9 +32,9 @@ from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import redirect_uris, requests_store
-from tollhouse.oauth.authorize import REQUEST_ID, redirect_to_client
+from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
 from tollhouse.oauth.device import shown_code
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision, InvalidScope
 from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.developers.application import get_client
 
@@ -55,6 +55,17 @@ class Unavailable(NamedTuple):
     advice: str
     offers_switch: bool = False
     """Whether another account could decide it."""
+    offers_return: bool = False
+    """Whether the merchant can go back to the application, which gets an error."""
+
+
+AWAITING = Unavailable(
+    403,
+    "This application is not approved yet",
+    "It asks for permissions that change data or move money. The operator of this service has to approve it first. "
+    "Nothing was connected.",
+    offers_return=True,
+)
 
 
 class DeviceOrigin(NamedTuple):
@@ -105,7 +116,7 @@ async def decide(request: Request, request_id: str) -> Response:
     if decision not in {"allow", "deny"}:
         raise InvalidRequest("`decision` must be allow or deny.")
     unavailable = _unavailable(request.now, person, consent_request)
-    if unavailable is not None:
+    if unavailable is not None and not (unavailable.offers_return and decision == "deny"):
         return _unavailable_page(request, request_id, person, consent_request, unavailable)
     if decision == "deny":
         return await _deny(request, request_id, consent_request)
@@ -138,7 +149,10 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     async def allow(work: Work) -> bool:
         if not await sessions_store.lock(work.tx, person.session_hash):
             raise SignInFirst(f"/signin?request={request_id}")
-        if not await requests_store.allow(work.tx, consent_request, selected, code_hash, request.now, code_expires_at):
+        review = work.services.settings.review_applications
+        if not await requests_store.allow(
+            work.tx, consent_request, selected, code_hash, request.now, code_expires_at, review=review
+        ):
             return False
         changed = new_values(scopes=selected.names())
         await record.event(
@@ -157,8 +171,10 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
 async def _deny(request: Request, request_id: str, consent_request: ConsentRequest) -> Response:
     if not await requests_store.deny(request.services.db, consent_request, request.now):
         return await _conflict_page(request, request_id)
-    description = "The merchant denied the request."
-    return _ending(request, consent_request, "denied", error="access_denied", error_description=description)
+    error, description = "access_denied", "The merchant denied the request."
+    if consent_request.awaits_approval:
+        error, description = InvalidScope.code, AWAITS_APPROVAL
+    return _ending(request, consent_request, "denied", error=error, error_description=description)
 
 
 def _ending(request: Request, consent_request: ConsentRequest, decision: Decision, **parameters: str) -> Response:
@@ -184,7 +200,11 @@ async def _load(request: Request, request_id: str) -> tuple[Person, ConsentReque
     if person is None:
         raise SignInFirst(f"/signin?request={request_id}")
     consent_request = await requests_store.find_for_merchant(
-        request.services.db, tokens.digest(request_id), person.merchant_id, request.now
+        request.services.db,
+        tokens.digest(request_id),
+        person.merchant_id,
+        request.now,
+        review=request.services.settings.review_applications,
     )
     if consent_request is None:
         raise NotFound
@@ -208,7 +228,7 @@ def _unavailable(now: datetime, person: Person, consent_request: ConsentRequest)
         return Unavailable(
             403, "Your merchant account is suspended", "A suspended account cannot connect applications.", offers_switch=True
         )
-    return None
+    return AWAITING if consent_request.awaits_approval else None
 
 
 def _unavailable_page(
@@ -349,5 +369,7 @@ def _imagined(request: Request, owner: Person, client: ClientView, owner_email: 
         owner_name=owner.business_name,
         owner_email=owner_email,
         registered_at=datetime.fromisoformat(client.created_at),
+        verified=bool(client.verified_at),
+        awaits_approval=False,
         connections=client.active_connections,
     )
