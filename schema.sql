@@ -3511,11 +3511,14 @@ CREATE TABLE public.oauth_clients (
     tos_uri text,
     connection_webhook_url text,
     webhook_sender_id uuid,
+    approved_at timestamp with time zone,
+    verified_at timestamp with time zone,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
     CONSTRAINT oauth_clients_grant_types CHECK (((grant_types <@ '{authorization_code,refresh_token,urn:ietf:params:oauth:grant-type:device_code}'::text[]) AND (grant_types && '{authorization_code,urn:ietf:params:oauth:grant-type:device_code}'::text[]))),
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) <= 10) AND ((cardinality(redirect_uris) >= 1) OR (NOT ('authorization_code'::text = ANY (grant_types)))))),
+    CONSTRAINT oauth_clients_reviewed CHECK (((merchant_id IS NOT NULL) OR (num_nonnulls(approved_at, verified_at) = 0))),
     CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_clients_secret_hash_check CHECK ((octet_length(secret_hash) = 32)),
     CONSTRAINT oauth_clients_status_check CHECK ((status = ANY (ARRAY['enabled'::text, 'paused'::text, 'revoked'::text]))),
@@ -3524,6 +3527,8 @@ CREATE TABLE public.oauth_clients (
 COMMENT ON COLUMN public.oauth_clients.merchant_id IS 'null: part of every installation, without an owner';
 COMMENT ON COLUMN public.oauth_clients.device_writes_allowed_at IS 'since when an operator lets devices request live write permissions';
 COMMENT ON COLUMN public.oauth_clients.webhook_sender_id IS 'stands for the application where tables of webhooks have a merchant';
+COMMENT ON COLUMN public.oauth_clients.approved_at IS 'since when an operator lets merchants give it live write permissions';
+COMMENT ON COLUMN public.oauth_clients.verified_at IS 'since when an operator vouches for its owner, name and website';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,

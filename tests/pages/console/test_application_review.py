@@ -1,4 +1,4 @@
-"""Operators approve live write permissions of applications and verify who is behind them; changes ask for it anew."""
+"""Operators approve live write permissions of applications and verify who is behind them, and again after changes."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -115,7 +115,7 @@ async def test_a_page_that_was_open_does_not_survive_a_withdrawal(olga: Actor, a
     assert "not approved yet" in (await alice.send("GET", await requested(alice, app))).ok(403).text
 
 
-async def test_which_changes_ask_anew(olga: Actor, app: Application) -> None:
+async def test_which_changes_need_approval_again(olga: Actor, app: Application) -> None:
     await saved(app, redirect_uris=["https://app.example/a", "https://app.example/b"], scopes=["payments:write"])
     same = {"redirect_uris": ["https://app.example/a"], "scopes": ["payments:write"]}
     kept = [
