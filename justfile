@@ -11,8 +11,8 @@ check *args:
 
 # Format and lint.
 lint:
-    ruff format --check src tests chaos benchmarks sdk
-    ruff check src tests chaos benchmarks sdk
+    ruff format --check src tests chaos benchmarks sdk examples
+    ruff check src tests chaos benchmarks sdk examples
 
 # Types, strictly.
 types:
@@ -40,14 +40,14 @@ dates *args:
 
 # Lint, types and the tests that matter most, in a minute.
 quick:
-    ruff format --check src tests chaos benchmarks sdk
-    ruff check src tests chaos benchmarks sdk
+    ruff format --check src tests chaos benchmarks sdk examples
+    ruff check src tests chaos benchmarks sdk examples
     basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/books/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
 
 # Put code into our format.
 fmt:
-    ruff format src tests chaos benchmarks sdk
-    ruff check --fix src tests chaos benchmarks sdk
+    ruff format src tests chaos benchmarks sdk examples
+    ruff check --fix src tests chaos benchmarks sdk examples
 
 # Run everything here, on the embedded database.
 run *args:

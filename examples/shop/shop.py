@@ -13,6 +13,7 @@ from uuid import uuid4
 
 from fastapi import FastAPI, HTTPException, Request, Response
 from fastapi.responses import HTMLResponse, RedirectResponse
+
 from tollhouse_sdk import ApiError, SignatureInvalid, Tollhouse, verify
 
 PRODUCTS = {"beans": ("Coffee beans", "14.90"), "cup": ("Cup", "9.50")}
@@ -77,6 +78,14 @@ def create_app(shop: Shop) -> FastAPI:
     connection = sqlite3.connect(shop.database)
     connection.executescript(TABLES)
     connection.close()
+    add_pages(app, shop)
+    add_payments(app, shop, tollhouse)
+    add_webhooks(app, shop)
+    return app
+
+
+def add_pages(app: FastAPI, shop: Shop) -> None:
+    """What customers see."""
 
     @app.get("/", response_class=HTMLResponse)
     def catalogue() -> str:
@@ -85,6 +94,16 @@ def create_app(shop: Shop) -> FastAPI:
             for product, (name, price) in PRODUCTS.items()
         )
         return f"<!doctype html><title>Corner Shop</title><h1>Corner Shop</h1><ul>{rows}</ul>"
+
+    @app.get("/orders/{order_id}", response_class=HTMLResponse)
+    def show(order_id: str) -> str:
+        order = shop.order(order_id)
+        name, price = PRODUCTS[order["product"]]
+        return f"<!doctype html><title>Your order</title><h1>{name}, EUR {price}</h1><p>Status: {order['status']}</p>"
+
+
+def add_payments(app: FastAPI, shop: Shop, tollhouse: Tollhouse) -> None:
+    """Buying, and giving the money back."""
 
     @app.post("/orders/{product}")
     def buy(product: str) -> RedirectResponse:
@@ -105,23 +124,6 @@ def create_app(shop: Shop) -> FastAPI:
         )
         return RedirectResponse(link["url"], 303)
 
-    @app.get("/orders/{order_id}", response_class=HTMLResponse)
-    def show(order_id: str) -> str:
-        order = shop.order(order_id)
-        name, price = PRODUCTS[order["product"]]
-        return f"<!doctype html><title>Your order</title><h1>{name}, EUR {price}</h1><p>Status: {order['status']}</p>"
-
-    @app.post("/webhooks")
-    async def receive(request: Request) -> Response:
-        """Verify the raw body, and store what it says once, in one transaction with the event's ID."""
-        body = await request.body()
-        try:
-            verify(body, request.headers, shop.webhook_secret)
-        except SignatureInvalid:
-            return Response(status_code=400)
-        record(shop, json.loads(body))
-        return Response(status_code=204)
-
     @app.post("/orders/{order_id}/refund")
     def refund(order_id: str, request: Request) -> dict[str, Any]:
         """Refund the whole payment. The key is made of the order's ID, so that a second click refunds nothing more."""
@@ -139,7 +141,20 @@ def create_app(shop: Shop) -> FastAPI:
             raise HTTPException(409, error.description) from error
         return {"refund_id": refunded["id"], "status": refunded["status"]}
 
-    return app
+
+def add_webhooks(app: FastAPI, shop: Shop) -> None:
+    """Where the service says what happened."""
+
+    @app.post("/webhooks")
+    async def receive(request: Request) -> Response:
+        """Verify the raw body, and store what it says once, in one transaction with the event's ID."""
+        body = await request.body()
+        try:
+            verify(body, request.headers, shop.webhook_secret)
+        except SignatureInvalid:
+            return Response(status_code=400)
+        record(shop, json.loads(body))
+        return Response(status_code=204)
 
 
 def record(shop: Shop, event: dict[str, Any]) -> None:

@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import os
+import re
 import subprocess
 import sys
 from collections.abc import Awaitable, Callable
@@ -12,10 +13,13 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 
-from tests.cast import Actor, application
+from tests.cast import Actor, application, consent
 from tests.sdk.proxy import Proxy, error_response
+from tollhouse_cli.config import CLIENT_ID
+from tollhouse_cli.login import SCOPES
 from tollhouse_cli.main import EVENTS, PAGES, main, parser
 
+USER_CODE = re.compile("[A-Z]{4}-[A-Z]{4}")
 Run = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
@@ -100,6 +104,33 @@ async def test_a_code_that_a_person_confirms_logs_in(
     proxy.plan.append(web.json_response({}))
     assert (await run(f"--url={proxy.url}", "logout"))[0] == 0
     assert not kept.exists()
+
+
+@pytest.mark.long
+async def test_a_login_is_confirmed_at_the_service(run: Run, alice: Actor, capsys: pytest.CaptureFixture[str]) -> None:
+    command = asyncio.create_task(run("login"))
+    printed = ""
+    async with asyncio.timeout(30):
+        while (shown := USER_CODE.search(printed)) is None:
+            await asyncio.sleep(0.02)
+            printed += capsys.readouterr().err
+    consent_page = (await alice.form("/device", {"user_code": shown[0]})).ok(303).location
+    (await consent(alice, consent_page, [*SCOPES, "offline_access"])).ok(303)
+    status, _, error = await command
+    assert status == 0, error
+    account = json.loads((await run("--json", "account"))[1])
+    assert (account["business_name"], account["mode"], account["oauth_client_id"]) == (
+        "Alice's Coffee", "test", CLIENT_ID,
+    )  # fmt: skip
+    assert sorted(account["scopes"]) == sorted([*SCOPES, "offline_access"])
+    assert (await run("logout"))[0] == 0
+    grants = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+    assert [grant["status"] for grant in grants if grant["client_id"] == CLIENT_ID] == ["revoked"]
+
+
+async def test_live_writes_by_code_wait_for_an_operator(run: Run) -> None:
+    status, _, error = await run("--live", "login", "--scope", "payments:write")
+    assert (status, "until an operator allows it" in error) == (1, True), error
 
 
 async def test_any_path_can_be_called(logged_in: Run, monkeypatch: pytest.MonkeyPatch) -> None:

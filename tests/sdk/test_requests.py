@@ -27,7 +27,8 @@ from tollhouse_sdk import (
 from tollhouse_sdk.errors import retry_after_s
 from tollhouse_sdk.paths import segment
 from tollhouse_sdk.retries import Retries as Pauses
-from tollhouse_sdk.steps import Answer
+from tollhouse_sdk.steps import Answer, Flow, Run
+from tollhouse_sdk.transports import Transport
 
 BOTH = pytest.mark.parametrize("kind", [Tollhouse, AsyncTollhouse])
 COFFEE = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
@@ -221,3 +222,23 @@ async def test_nothing_secret_is_in_an_intent(alice: Actor, tmp_path: Path, prox
     assert file.stat().st_mode & 0o777 == 0o600
     assert key not in file.read_text()
     assert json.loads(file.read_text())["body"] == COFFEE
+
+
+def test_an_interrupted_flow_is_closed_at_once() -> None:
+    closed: list[bool] = []
+
+    def interrupt() -> None:
+        raise KeyboardInterrupt
+
+    def steps() -> Flow[None]:
+        try:
+            yield Run(interrupt)
+        finally:
+            closed.append(True)
+
+    flow = steps()
+    transport = Transport()
+    with pytest.raises(KeyboardInterrupt):
+        transport.complete(flow)
+    assert closed == [True]
+    transport.close()

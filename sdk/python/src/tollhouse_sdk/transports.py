@@ -24,16 +24,19 @@ class Transport:
         """The result of the flow."""
         result: Any = None
         failure: Exception | None = None
-        while True:
-            try:
-                step = flow.throw(failure) if failure else flow.send(result)
-            except StopIteration as end:
-                return end.value
-            result, failure = None, None
-            try:
-                result = self._carry_out(step)
-            except Exception as problem:  # noqa: BLE001 - the flow decides what it means
-                failure = problem
+        try:
+            while True:
+                try:
+                    step = flow.throw(failure) if failure else flow.send(result)
+                except StopIteration as end:
+                    return end.value
+                result, failure = None, None
+                try:
+                    result = self._carry_out(step)
+                except Exception as problem:  # noqa: BLE001 - the flow decides what it means
+                    failure = problem
+        finally:
+            flow.close()
 
     def _carry_out(self, step: Step) -> Any:
         match step:
