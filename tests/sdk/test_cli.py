@@ -108,7 +108,7 @@ async def test_a_code_that_a_person_confirms_logs_in(
 
 @pytest.mark.long
 async def test_a_login_is_confirmed_at_the_service(run: Run, alice: Actor, capsys: pytest.CaptureFixture[str]) -> None:
-    command = asyncio.create_task(run("login"))
+    command = asyncio.ensure_future(run("login"))
     printed = ""
     async with asyncio.timeout(30):
         while (shown := USER_CODE.search(printed)) is None:

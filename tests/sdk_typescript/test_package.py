@@ -13,6 +13,7 @@ from tests.sdk_typescript.document import sdk_document
 from tests.sdk_typescript.generate import SDK
 from tests.sdk_typescript.resources import resources
 
+CHAPTER = SDK.parent.parent / "docs" / "sdk-typescript.md"
 STALE = "run `just records`"
 LARGEST_BYTES = 25_000
 COVERED = 0.95
@@ -66,9 +67,10 @@ def test_programs_with_it_are_checked_strictly() -> None:
 
 
 @pytest.mark.usefixtures("sdk")
-def test_samples_of_the_readme_are_programs(tmp_path: Path) -> None:
-    samples = re.findall(r"^```ts\n(.*?)^```", (SDK / "README.md").read_text(), re.MULTILINE | re.DOTALL)
-    assert len(samples) == 5
+def test_samples_of_the_readme_and_the_chapter_are_programs(tmp_path: Path) -> None:
+    written = [path.read_text() for path in (SDK / "README.md", CHAPTER)]
+    samples = [sample for text in written for sample in re.findall(r"^```ts\n(.*?)^```", text, re.MULTILINE | re.DOTALL)]
+    assert len(samples) == 5 + 4
     for number, sample in enumerate(samples):
         (tmp_path / f"sample{number}.ts").write_text(sample)
     (tmp_path / "package.json").write_text('{"type": "module"}')

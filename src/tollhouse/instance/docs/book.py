@@ -38,6 +38,8 @@ GUIDES: Mapping[str, str] = {
     "idempotency": "Retry requests without repeating their effect",
     "lists": "Pagination, filters, numbers and times",
     "errors": "The error format, common errors and retries",
+    "sdk-python": "Call the API, verify webhooks and read events from Python",
+    "sdk-typescript": "Call the API, verify webhooks and read events from TypeScript or JavaScript",
     "changelog": "New features, changes and fixes",
 }
 CHAPTERS: Mapping[str, str] = {**START, **GUIDES}
