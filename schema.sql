@@ -3636,8 +3636,11 @@ CREATE TABLE public.oauth_requests (
     polled_at timestamp with time zone,
     limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
+    is_pushed boolean DEFAULT false NOT NULL,
+    opened_at timestamp with time zone,
     CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
+    CONSTRAINT oauth_requests_check1 CHECK ((is_pushed OR (opened_at IS NULL))),
     CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
     CONSTRAINT oauth_requests_device_code_hash_check CHECK ((octet_length(device_code_hash) = 32)),
     CONSTRAINT oauth_requests_ending CHECK (((num_nulls(redirect_uri, state, challenge) =
@@ -3657,6 +3660,7 @@ END))),
     CONSTRAINT oauth_requests_state_check CHECK (((char_length(state) >= 1) AND (char_length(state) <= 512))),
     CONSTRAINT oauth_requests_user_code_check CHECK ((user_code ~ '^[BCDFGHJKLMNPQRSTVWXZ]{8}$'::text))
 );
+COMMENT ON COLUMN public.oauth_requests.opened_at IS 'when a browser first came with the pushed request';
 CREATE TABLE public.operator_action_kinds (
     action text NOT NULL,
     of_merchant boolean,

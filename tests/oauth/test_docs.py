@@ -34,6 +34,7 @@ def test_documented_limits_match_the_code() -> None:
         "characters in `code_verifier`": f"{limits.VERIFIER_CHARS_MIN} to {limits.VERIFIER_CHARS_MAX}",
         "characters in `code_challenge`": f"{limits.CHALLENGE_CHARS}",
         "seconds to answer the consent page": f"{limits.AUTHORIZATION_REQUEST_S}",
+        "seconds to open a pushed request": f"{limits.PUSHED_REQUEST_S}",
         "seconds to exchange a code": f"{limits.AUTHORIZATION_CODE_S}",
         "letters in the code of a device": f"{limits.USER_CODE_CHARS}",
         "seconds between two polls of a device": f"{limits.POLL_INTERVAL_S}",

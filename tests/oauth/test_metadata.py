@@ -29,6 +29,8 @@ async def test_metadata(mallory: Actor) -> None:
         "grant_types_supported": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
         "token_endpoint_auth_methods_supported": methods,
         "revocation_endpoint_auth_methods_supported": methods,
+        "pushed_authorization_request_endpoint": f"{base}/api/v2/oauth/par",
+        "require_pushed_authorization_requests": False,
         "introspection_endpoint": f"{base}/api/v2/oauth/introspect",
         "introspection_endpoint_auth_methods_supported": methods[:2],
         "code_challenge_methods_supported": ["S256"],

@@ -21,6 +21,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
 from tollhouse.kernel.resources import Resource
@@ -40,7 +41,15 @@ AWAITS_APPROVAL = (
     "This application must not request permissions that write in live mode, until an operator approves it for them."
 )
 SINGLE_PARAMETERS = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
+REQUEST_URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 REQUEST_ID = re.compile(rf"[0-9A-Za-z]{{{tokens.BODY_CHARS}}}")
+
+
+class InvalidRequestUri(ApiError):
+    """400: the pushed request is unknown, of another application, expired or decided, or the settings have changed since."""
+
+    code, message = "invalid_request_uri", "`request_uri` is unknown, expired or used. Start again in the application."
+    solution = "Push the request again, and send the browser with the new `request_uri` at once."
 
 
 class AuthorizeQuery(Struct, frozen=True, kw_only=True):
@@ -48,10 +57,18 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
 
     response_type: Literal["code"]
     client_id: str
-    redirect_uri: str
-    scope: Annotated[str, Meta(description="Scopes separated by spaces, at least one besides offline_access.")]
-    state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX)]
-    code_challenge: Annotated[str, Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$")]
+    redirect_uri: Annotated[str, example("https://app.example/callback")]
+    scope: Annotated[
+        str,
+        Meta(description="Scopes separated by spaces, at least one besides offline_access."),
+        example("payments:read offline_access"),
+    ]
+    state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX), example("af0ifjsldkj")]
+    code_challenge: Annotated[
+        str,
+        Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$"),
+        example("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
+    ]
     code_challenge_method: Literal["S256"]
     mode: Mode | UnsetType = UNSET
     resource: Annotated[
@@ -200,12 +217,17 @@ BY_REDIRECT: tuple[Rule, ...] = (
     "/api/v2/oauth/authorize",
     guard=anyone,
     status=303,
-    errors=(InvalidRequest, UnknownApplication, RateLimited),
+    errors=(InvalidRequest, InvalidRequestUri, UnknownApplication, RateLimited),
     reads=AuthorizeQuery,
 )
 async def start(request: Request) -> Response:
-    """Start an authorization request. It is valid for ten minutes, and redirects the browser to the consent page."""
+    """Start an authorization request. It is valid for ten minutes, and redirects the browser to the consent page.
+
+    With the `request_uri` of a pushed request, `client_id` is the only other parameter that counts.
+    """
     sent = await _read_parameters(request)
+    if sent.form.all("request_uri") not in ([], [""]):
+        return await _open_pushed(request, sent)
     for rule in BEFORE_REDIRECT:
         rule(sent)
     try:
@@ -220,7 +242,7 @@ async def start(request: Request) -> Response:
     id_hash, mac_key_id = tokens.digest(request_id), request.services.keys.in_use
     try:
         await requests_store.insert(
-            request.services.db, id_hash, _authorization_request(sent), mac_key_id, request.now, expires_at
+            request.services.db, id_hash, authorization_request(sent), mac_key_id, request.now, expires_at
         )
     except Exception as error:  # noqa: BLE001 - every error is redirected to the client
         log.error("failed", code=ServerError.code, exc_info=error)
@@ -239,6 +261,25 @@ def address_limits(request: Request, name: str) -> tuple[FailureLimit, ...]:
     settings = request.services.settings
     limit = settings.rate_authorize_address_per_min * settings.rate_limits
     return (FailureLimit(name, network_of(request.address), limit, throttle.MINUTE),)
+
+
+async def _open_pushed(request: Request, sent: SentParameters) -> Response:
+    """The consent page of a pushed request. Nothing is redirected before it is found: its redirect URI is not known."""
+    require_client_id(sent)
+    require_enabled_client(sent)
+    client, request_uri = cast("RegisteredClient", sent.client), sent.one("request_uri")
+    if request_uri is None:
+        raise InvalidRequest("`request_uri` must not be repeated.")
+    request_id = request_uri.removeprefix(REQUEST_URI_PREFIX)
+    if request_id == request_uri or REQUEST_ID.fullmatch(request_id) is None:
+        raise InvalidRequestUri
+    await _count_anonymous(request)
+    now = request.now
+    expires_at = now + clock.seconds(request.services.settings.authorization_request_ttl)
+    db, id_hash = request.services.db, tokens.digest(request_id)
+    if not await requests_store.open_pushed(db, id_hash, client.client_id, now, expires_at):
+        raise InvalidRequestUri
+    return see_other(f"/oauth/consent/{request_id}")
 
 
 async def _count_anonymous(request: Request) -> None:
@@ -261,7 +302,8 @@ def _error_redirect(request: Request, sent: SentParameters, error: ApiError) -> 
     return redirect_to_client(request, redirect_uri, sent.state, error=error.code, error_description=str(error.message))
 
 
-def _authorization_request(sent: SentParameters) -> AuthorizationRequest:
+def authorization_request(sent: SentParameters) -> AuthorizationRequest:
+    """The request, after its rules."""
     client = cast("RegisteredClient", sent.client)
     return AuthorizationRequest(
         client_id=ClientId(client.client_id),

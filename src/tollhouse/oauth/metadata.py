@@ -51,6 +51,10 @@ class Metadata(Struct, frozen=True, kw_only=True):
         tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
     ]
     """How clients authenticate at the revocation endpoint."""
+    pushed_authorization_request_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/par")]
+    """URL to which an application can push its authorization requests (RFC 9126)."""
+    require_pushed_authorization_requests: bool
+    """Whether every application must push them. The settings of an application can require it."""
     introspection_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/introspect")]
     """URL at which a confidential application reads what its own tokens are worth (RFC 7662)."""
     introspection_endpoint_auth_methods_supported: Annotated[
@@ -100,6 +104,8 @@ async def metadata(services: Services) -> Response:
         grant_types_supported=("authorization_code", "refresh_token", DEVICE_CODE_GRANT),
         token_endpoint_auth_methods_supported=AUTH_METHODS,
         revocation_endpoint_auth_methods_supported=AUTH_METHODS,
+        pushed_authorization_request_endpoint=f"{issuer}/api/v2/oauth/par",
+        require_pushed_authorization_requests=False,
         introspection_endpoint=f"{issuer}/api/v2/oauth/introspect",
         introspection_endpoint_auth_methods_supported=tuple(method for method in AUTH_METHODS if method != "none"),
         code_challenge_methods_supported=("S256",),

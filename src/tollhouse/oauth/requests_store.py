@@ -13,8 +13,16 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 INSERT = """
     INSERT INTO oauth_requests
         (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, resource, mac_key_id, created_at,
-         expires_at)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
+         expires_at, is_pushed)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+"""
+# The first browser has the time of any other request. It can come again until the merchant has decided (RFC 9126 section 4).
+OPEN = """
+    UPDATE oauth_requests r
+    SET opened_at = coalesce(r.opened_at, $3), expires_at = CASE WHEN r.opened_at IS NULL THEN $4 ELSE r.expires_at END
+    FROM oauth_clients c
+    WHERE r.id_hash = $1 AND r.client_id = $2 AND r.is_pushed AND r.decision IS NULL AND r.expires_at > $3
+      AND c.id = r.client_id AND c.auth_epoch = r.auth_epoch
 """
 INSERT_OF_DEVICE = """
     INSERT INTO oauth_requests
@@ -41,7 +49,10 @@ POLL = """
               EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.used_at IS NOT NULL) AS is_used,
               EXISTS (SELECT FROM oauth_codes k WHERE k.code_hash = $1 AND k.expires_at > $3) AS is_redeemable
 """
-BIND = "UPDATE oauth_requests SET merchant_id = $2 WHERE id_hash = $1 AND merchant_id IS NULL"
+BIND = """
+    UPDATE oauth_requests SET merchant_id = $2
+    WHERE id_hash = $1 AND merchant_id IS NULL AND is_pushed = (opened_at IS NOT NULL)
+"""
 RELEASE = "UPDATE oauth_requests SET merchant_id = NULL WHERE id_hash = $1 AND merchant_id = $2 AND decision IS NULL"
 FIND_FOR_MERCHANT = """
     SELECT r.id_hash, r.client_id, r.merchant_id, r.redirect_uri, r.scope_mask & c.scope_mask AS scope_mask, r.state, r.mode,
@@ -61,7 +72,7 @@ FIND_FOR_MERCHANT = """
     JOIN oauth_clients c ON c.id = r.client_id
     LEFT JOIN merchants o ON o.id = c.merchant_id
     LEFT JOIN merchant_settings s ON s.merchant_id = c.merchant_id AND s.mode = r.mode
-    WHERE r.id_hash = $1 AND r.merchant_id = $2
+    WHERE r.id_hash = $1 AND r.merchant_id = $2 AND r.is_pushed = (r.opened_at IS NOT NULL)
 """
 # The scopes of the code are those that are requested, registered now and selected. A device code is bound to its digest.
 ALLOW = """
@@ -118,9 +129,16 @@ class DevicePoll(Struct, frozen=True):
 
 
 async def insert(
-    db: Pool, id_hash: bytes, request: AuthorizationRequest, mac_key_id: str, now: datetime, expires_at: datetime
+    db: Pool,
+    id_hash: bytes,
+    request: AuthorizationRequest,
+    mac_key_id: str,
+    now: datetime,
+    expires_at: datetime,
+    *,
+    is_pushed: bool = False,
 ) -> None:
-    """Insert a request."""
+    """Insert a request. One that is pushed must be opened before a merchant can decide on it."""
     await db.execute(
         INSERT,
         id_hash,
@@ -135,7 +153,13 @@ async def insert(
         mac_key_id,
         now,
         expires_at,
+        is_pushed,
     )
+
+
+async def open_pushed(db: Pool, id_hash: bytes, client_id: ClientId, now: datetime, expires_at: datetime) -> bool:
+    """Open a pushed request; False if the application has none that is valid and not decided."""
+    return await db.execute(OPEN, id_hash, client_id, now, expires_at) == 1
 
 
 async def insert_of_device(db: Pool, new: DeviceRequest, mac_key_id: str, now: datetime, expires_at: datetime) -> bool:

@@ -233,6 +233,12 @@ class InvalidRequest(ApiError):
     code = "invalid_request"
 
 
+class InvalidRequestUri(ApiError):
+    """The error code `invalid_request_uri`."""
+
+    code = "invalid_request_uri"
+
+
 class InvalidScope(ApiError):
     """The error code `invalid_scope`."""
 
@@ -471,6 +477,12 @@ class UnsupportedMediaType(ApiError):
     """The error code `unsupported_media_type`."""
 
     code = "unsupported_media_type"
+
+
+class UnsupportedResponseType(ApiError):
+    """The error code `unsupported_response_type`."""
+
+    code = "unsupported_response_type"
 
 
 class ValidationFailed(ApiError):
