@@ -56,6 +56,7 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
     """The parameters of an authorization request."""
 
     response_type: Literal["code"]
+    """Always `code`."""
     client_id: str
     redirect_uri: Annotated[str, example("https://app.example/callback")]
     scope: Annotated[
@@ -69,7 +70,9 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
         Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$"),
         example("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
     ]
+    """SHA-256 of the verifier in base64url, without padding."""
     code_challenge_method: Literal["S256"]
+    """Always `S256`."""
     mode: Mode | UnsetType = UNSET
     resource: Annotated[
         str | UnsetType,
