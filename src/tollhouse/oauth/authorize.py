@@ -65,6 +65,7 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
         example("payments:read offline_access"),
     ]
     state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX), example("af0ifjsldkj")]
+    """What comes back unchanged to the callback URL."""
     code_challenge: Annotated[
         str,
         Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$"),
