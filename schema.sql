@@ -1427,6 +1427,131 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'an approved live project changes only by approval' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
+CREATE FUNCTION public.proposals_cancel_of_client() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE proposals p SET status = 'canceled', ended_at = NEW.suspended_at
+    FROM oauth_grants g WHERE p.status = 'waiting' AND g.id = p.grant_id AND g.client_id = NEW.id;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.proposals_cancel_of_merchant() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE proposals p SET status = 'canceled', ended_at = NEW.suspended_at
+    WHERE p.status = 'waiting' AND (p.merchant_id = NEW.id OR p.grant_id IN (
+        SELECT g.id FROM oauth_clients c JOIN oauth_grants g ON g.client_id = c.id WHERE c.merchant_id = NEW.id));
+    RETURN NULL;
+END $$;
+CREATE TABLE public.proposals (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    grant_id uuid,
+    api_key_id uuid,
+    operation text NOT NULL,
+    body jsonb NOT NULL,
+    amount_minor bigint,
+    currency text NOT NULL,
+    status text DEFAULT 'waiting'::text NOT NULL,
+    result_id uuid,
+    error jsonb,
+    decided_by uuid,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    CONSTRAINT proposals_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT proposals_decided CHECK (((status = ANY (ARRAY['approved'::text, 'rejected'::text, 'failed'::text])) = (decided_by IS NOT NULL))),
+    CONSTRAINT proposals_ended CHECK (((status = 'waiting'::text) = (ended_at IS NULL))),
+    CONSTRAINT proposals_error CHECK (((status = 'failed'::text) = (error IS NOT NULL))),
+    CONSTRAINT proposals_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT proposals_operation_check CHECK ((operation = ANY (ARRAY['withdrawals'::text, 'refunds'::text, 'balance_payments'::text, 'conversions'::text, 'fulfillments'::text]))),
+    CONSTRAINT proposals_proposer CHECK ((num_nonnulls(grant_id, api_key_id) = 1)),
+    CONSTRAINT proposals_result CHECK (((status = 'approved'::text) = (result_id IS NOT NULL))),
+    CONSTRAINT proposals_span CHECK ((expires_at > created_at)),
+    CONSTRAINT proposals_status_check CHECK ((status = ANY (ARRAY['waiting'::text, 'approved'::text, 'rejected'::text, 'canceled'::text, 'expired'::text, 'failed'::text])))
+);
+COMMENT ON COLUMN public.proposals.amount_minor IS 'null: all that is left of a payment';
+COMMENT ON COLUMN public.proposals.result_id IS 'the object that the operation created';
+CREATE FUNCTION public.proposals_decider(p public.proposals) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT u.email FROM users u WHERE u.id = p.decided_by
+$$;
+CREATE FUNCTION public.proposals_enforce() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF (NEW.id, NEW.merchant_id, NEW.mode, NEW.operation, NEW.body, NEW.currency, NEW.created_at, NEW.expires_at)
+        IS DISTINCT FROM
+       (OLD.id, OLD.merchant_id, OLD.mode, OLD.operation, OLD.body, OLD.currency, OLD.created_at, OLD.expires_at)
+       OR (NEW.grant_id, NEW.api_key_id, NEW.amount_minor) IS DISTINCT FROM (OLD.grant_id, OLD.api_key_id, OLD.amount_minor)
+       OR OLD.status <> 'waiting' THEN
+        RAISE EXCEPTION 'a proposal is decided once, as it was proposed' USING ERRCODE = 'check_violation';
+    END IF;
+    IF NEW.status = 'approved' AND proposals_status_at(OLD, NEW.ended_at) <> 'waiting' THEN
+        RAISE EXCEPTION 'the proposal has ended' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.proposals_proposer_name(p public.proposals) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT coalesce((SELECT k.name FROM api_keys k WHERE k.id = p.api_key_id),
+                    (SELECT c.name FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id WHERE g.id = p.grant_id))
+$$;
+CREATE FUNCTION public.proposals_require_approval() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF EXISTS (SELECT FROM oauth_grants g WHERE g.id = NEW.credential_id AND g.proposals_only)
+       OR EXISTS (SELECT FROM api_keys k WHERE k.id = NEW.credential_id AND k.proposals_only) THEN
+        RAISE EXCEPTION 'this connection or key may only propose'
+            USING ERRCODE = 'check_violation', TABLE = TG_TABLE_NAME, CONSTRAINT = 'proposals_approved';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.proposals_require_proposer() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF NOT EXISTS (
+        SELECT FROM oauth_grants g WHERE (g.id, g.merchant_id, g.mode) = (NEW.grant_id, NEW.merchant_id, NEW.mode)
+        UNION ALL
+        SELECT FROM api_keys k WHERE (k.id, k.merchant_id, k.mode) = (NEW.api_key_id, NEW.merchant_id, NEW.mode)
+    ) OR proposals_status_at(NEW, NEW.created_at) <> 'waiting' THEN
+        RAISE EXCEPTION 'a connection or key of the merchant proposes what it may do' USING ERRCODE = 'check_violation';
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.proposals_scope_bit(p_operation text) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT 1 << bit FROM scope_bits WHERE scope = CASE p_operation
+        WHEN 'refunds' THEN 'payments:write' ELSE replace(p_operation, '_', '-') || ':write' END
+$$;
+CREATE FUNCTION public.proposals_scopes(p_grant uuid, p_api_key uuid, p_at timestamp with time zone) RETURNS integer
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE WHEN p_grant IS NULL
+        THEN (SELECT k.scope_mask FROM api_keys k JOIN merchants m ON m.id = k.merchant_id
+              WHERE k.id = p_api_key AND k.revoked_at IS NULL AND m.suspended_at IS NULL)
+        ELSE (SELECT g.scope_mask & c.scope_mask
+              FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id JOIN merchants m ON m.id = g.merchant_id
+              LEFT JOIN merchants o ON o.id = c.merchant_id
+              WHERE g.id = p_grant AND g.revoked_at IS NULL AND g.expires_at > p_at AND g.grant_epoch = c.grant_epoch
+                AND c.status = 'enabled' AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND m.suspended_at IS NULL)
+        END
+$$;
+CREATE FUNCTION public.proposals_status_at(p public.proposals, p_at timestamp with time zone) RETURNS text
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT CASE WHEN p.status <> 'waiting' THEN p.status
+        WHEN p.expires_at <= p_at THEN 'expired'
+        WHEN coalesce(proposals_scopes(p.grant_id, p.api_key_id, p_at), 0) & proposals_scope_bit(p.operation) = 0 THEN 'canceled'
+        ELSE 'waiting' END
+$$;
 CREATE FUNCTION public.provider_balance_transaction_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -3409,7 +3534,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -4881,6 +5006,8 @@ ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_mode_id_key UNIQUE (merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.proposals
+    ADD CONSTRAINT proposals_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.provider_balance_cursors
     ADD CONSTRAINT provider_balance_cursors_pkey PRIMARY KEY (rail, mode);
 ALTER TABLE ONLY public.provider_balance_transactions
@@ -5142,6 +5269,11 @@ CREATE INDEX payment_reversals_of_transaction ON public.payment_reversals USING 
 CREATE INDEX payout_pauses_open ON public.payout_pauses USING btree (paused_at) WHERE (resumed_at IS NULL);
 CREATE INDEX projects_to_review ON public.projects USING btree (updated_at) WHERE (status = 'in_review'::text);
 CREATE INDEX projects_with_changes_to_review ON public.projects USING btree (updated_at) WHERE (pending_changes IS NOT NULL);
+CREATE UNIQUE INDEX proposals_by_result ON public.proposals USING btree (result_id, merchant_id) WHERE (result_id IS NOT NULL);
+CREATE INDEX proposals_of_api_key ON public.proposals USING btree (api_key_id, created_at DESC, id DESC) WHERE (api_key_id IS NOT NULL);
+CREATE INDEX proposals_of_grant ON public.proposals USING btree (grant_id, created_at DESC, id DESC) WHERE (grant_id IS NOT NULL);
+CREATE INDEX proposals_of_merchant ON public.proposals USING btree (merchant_id, mode, created_at DESC, id DESC);
+CREATE INDEX proposals_waiting ON public.proposals USING btree (merchant_id, mode, expires_at) WHERE (status = 'waiting'::text);
 CREATE INDEX provider_balance_transactions_converted ON public.provider_balance_transactions USING btree (rail, mode) WHERE (posted_currency IS NOT NULL);
 CREATE INDEX provider_balance_transactions_intent ON public.provider_balance_transactions USING btree (payment_intent) WHERE (payment_intent IS NOT NULL);
 CREATE INDEX provider_balance_transactions_object ON public.provider_balance_transactions USING btree (object_id) WHERE (object_id IS NOT NULL);
@@ -5251,6 +5383,7 @@ CREATE TRIGGER confirmed_by_operators BEFORE UPDATE OF status, confirmed_at ON p
 CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON public.conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live'::text) AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION public.conversions_at_fixed_rate();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
 CREATE TRIGGER decided_once BEFORE UPDATE ON public.bank_entry_parts FOR EACH ROW WHEN (((old.amount_minor <> new.amount_minor) OR (old.entry_id <> new.entry_id) OR ((old.outcome <> 'unmatched'::text) AND (NOT ((old.outcome = ANY (ARRAY['dismissed'::text, 'fee'::text, 'written_off'::text, 'provider_payout'::text])) AND (new.outcome = 'unmatched'::text)))))) EXECUTE FUNCTION public.bank_entry_parts_refuse_change();
+CREATE TRIGGER decided_once BEFORE UPDATE ON public.proposals FOR EACH ROW EXECUTE FUNCTION public.proposals_enforce();
 CREATE TRIGGER digested AFTER INSERT ON public.balance_payments FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('balance_payment');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_batches FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_batch');
 CREATE TRIGGER digested AFTER INSERT ON public.bank_entries FOR EACH ROW EXECUTE FUNCTION public.row_digests_write('bank_entry');
@@ -5372,6 +5505,13 @@ CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((
 CREATE CONSTRAINT TRIGGER posted AFTER INSERT ON public.bank_entries DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION public.bank_entries_require_posting();
 CREATE CONSTRAINT TRIGGER posted AFTER UPDATE OF outcome ON public.bank_entry_parts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.outcome IS DISTINCT FROM new.outcome)) EXECUTE FUNCTION public.bank_entry_parts_require_posting();
 CREATE TRIGGER projects_keep_approved BEFORE UPDATE ON public.projects FOR EACH ROW WHEN (((old.mode = 'live'::text) AND (old.status = 'approved'::text) AND ((old.name IS DISTINCT FROM new.name) OR (old.website_url IS DISTINCT FROM new.website_url) OR (old.description IS DISTINCT FROM new.description)))) EXECUTE FUNCTION public.projects_keep_approved();
+CREATE TRIGGER proposals_approved AFTER INSERT ON public.balance_payments FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.proposals_require_approval();
+CREATE TRIGGER proposals_approved AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.proposals_require_approval();
+CREATE TRIGGER proposals_approved AFTER INSERT ON public.fulfillments FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.proposals_require_approval();
+CREATE TRIGGER proposals_approved AFTER INSERT ON public.refunds FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.proposals_require_approval();
+CREATE TRIGGER proposals_approved AFTER INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.proposals_require_approval();
+CREATE TRIGGER proposals_transition BEFORE UPDATE OF status ON public.proposals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER proposed_by_own BEFORE INSERT ON public.proposals FOR EACH ROW EXECUTE FUNCTION public.proposals_require_proposer();
 CREATE TRIGGER queued AFTER INSERT ON public.webhook_events FOR EACH ROW WHEN (((new.type <> 'webhook.test'::text) AND (new.source_type <> 'connection'::text))) EXECUTE FUNCTION public.webhook_events_queue();
 CREATE TRIGGER refunds_made_released BEFORE INSERT ON public.refunds FOR EACH ROW WHEN (((new.status = 'succeeded'::text) OR (new.provider_reference IS NOT NULL))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER refunds_not_too_many BEFORE INSERT ON public.refunds FOR EACH ROW EXECUTE FUNCTION public.refunds_refuse_too_many();
@@ -5386,6 +5526,8 @@ CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON public.transacti
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER stays_closed BEFORE UPDATE ON public.merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.merchants FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_merchant();
+CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.oauth_clients FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_client();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER used_once BEFORE UPDATE ON public.operator_approvals FOR EACH ROW EXECUTE FUNCTION public.operator_approvals_refuse_change();
 CREATE TRIGGER used_stay BEFORE DELETE ON public.operator_approvals FOR EACH ROW WHEN ((old.used_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -5541,6 +5683,8 @@ ALTER TABLE ONLY public.payment_reversals
     ADD CONSTRAINT payment_reversals_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.projects
     ADD CONSTRAINT projects_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.proposals
+    ADD CONSTRAINT proposals_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.rail_floats
     ADD CONSTRAINT rail_floats_id_fkey FOREIGN KEY (id) REFERENCES public.operator_actions(id);
 ALTER TABLE ONLY public.rail_observations

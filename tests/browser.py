@@ -163,7 +163,10 @@ class Visitor:
 
     async def open_part(self, name: str) -> None:
         """Open a part of the dashboard by the navigation at its side, which a narrow window folds."""
-        side, named = self.page.locator(".side"), re.compile(rf"^{name}( ?[0-9,.]+ (open|disputes to respond to))?$")
+        side, named = (
+            self.page.locator(".side"),
+            re.compile(rf"^{name}( ?[0-9,.]+ (open|disputes to respond to|proposals to decide))?$"),
+        )
         if self.look.width < FOLDED_BELOW:
             await self.page.locator(".top [popovertarget=nav]").click()
         folded = side.locator("details:not([open])", has=self.page.get_by_role("link", name=named, include_hidden=True))
@@ -175,7 +178,7 @@ class Visitor:
         """The same with keys alone."""
         if self.look.width < FOLDED_BELOW:
             await self.press(".top [popovertarget=nav]")
-        await self.press(f".side a:text-matches('^{name}( ?[0-9,.]+ (open|disputes to respond to))?$')")
+        await self.press(f".side a:text-matches('^{name}( ?[0-9,.]+ (open|disputes to respond to|proposals to decide))?$')")
 
     async def sign_in(self, actor: Actor) -> None:
         """At the page for it, by the password."""

@@ -86,6 +86,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "payment_reversals": "external_ref reversal_ref reason",
     "rail_observations": "external_ref",
     "receipt_mails": "requested_by",
+    "proposals": "operation",
     "refunds": "reason",
     "row_digests": "digest",
     "running_series": "measure",

@@ -122,6 +122,16 @@ export declare class Projects extends Resource {
     /** Retrieve an approved project. Scope: `projects:read`. */
     get(projectId: string, options?: RequestOptions): Promise<schema.ProjectView>;
 }
+export declare class Proposals extends Resource {
+    /** List proposals. Newest first, those of this connection or API key. */
+    list(query?: Query<"list_proposals">, options?: RequestOptions): List<schema.ProposalList, schema.ProposalView>;
+    /** Create a proposal. The operation runs when the merchant approves it. It needs the write scope of the operation. Scope: `withdrawals:write` or `payments:write` or `balance-payments:write` or `conversions:write` or `fulfillments:write`. */
+    create(body: schema.NewProposal, options?: RequestOptions): Promise<schema.ProposalView>;
+    /** Retrieve a proposal. */
+    get(proposalId: string, options?: RequestOptions): Promise<schema.ProposalView>;
+    /** Cancel a proposal. Possible while it waits. */
+    cancel(proposalId: string, options?: RequestOptions): Promise<schema.ProposalView>;
+}
 export declare class Refunds extends Resource {
     /** List refunds. Newest first. Scope: `payments:read`. */
     list(query?: Query<"list_refunds">, options?: RequestOptions): List<schema.RefundList, schema.RefundView>;
@@ -257,6 +267,7 @@ export declare class Resources {
     readonly paymentLinks: PaymentLinks;
     readonly paymentMethods: PaymentMethods;
     readonly projects: Projects;
+    readonly proposals: Proposals;
     readonly refunds: Refunds;
     readonly reports: Reports;
     readonly settings: Settings;

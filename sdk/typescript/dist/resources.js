@@ -206,6 +206,24 @@ export class Projects extends Resource {
         return this.api.call("GET", path `/projects/${projectId}`, options);
     }
 }
+export class Proposals extends Resource {
+    /** List proposals. Newest first, those of this connection or API key. */
+    list(query = {}, options) {
+        return this.api.list("/proposals", "proposals", query, options);
+    }
+    /** Create a proposal. The operation runs when the merchant approves it. It needs the write scope of the operation. Scope: `withdrawals:write` or `payments:write` or `balance-payments:write` or `conversions:write` or `fulfillments:write`. */
+    create(body, options) {
+        return this.api.call("POST", "/proposals", options, { body });
+    }
+    /** Retrieve a proposal. */
+    get(proposalId, options) {
+        return this.api.call("GET", path `/proposals/${proposalId}`, options);
+    }
+    /** Cancel a proposal. Possible while it waits. */
+    cancel(proposalId, options) {
+        return this.api.call("POST", path `/proposals/${proposalId}/cancel`, options);
+    }
+}
 export class Refunds extends Resource {
     /** List refunds. Newest first. Scope: `payments:read`. */
     list(query = {}, options) {
@@ -433,6 +451,7 @@ export class Resources {
     paymentLinks;
     paymentMethods;
     projects;
+    proposals;
     refunds;
     reports;
     settings;
@@ -463,6 +482,7 @@ export class Resources {
         this.paymentLinks = new PaymentLinks(api);
         this.paymentMethods = new PaymentMethods(api);
         this.projects = new Projects(api);
+        this.proposals = new Proposals(api);
         this.refunds = new Refunds(api);
         this.reports = new Reports(api);
         this.settings = new Settings(api);

@@ -253,6 +253,28 @@ export class Projects extends Resource {
   }
 }
 
+export class Proposals extends Resource {
+  /** List proposals. Newest first, those of this connection or API key. */
+  list(query: Query<"list_proposals"> = {}, options?: RequestOptions): List<schema.ProposalList, schema.ProposalView> {
+    return this.api.list("/proposals", "proposals", query, options);
+  }
+
+  /** Create a proposal. The operation runs when the merchant approves it. It needs the write scope of the operation. Scope: `withdrawals:write` or `payments:write` or `balance-payments:write` or `conversions:write` or `fulfillments:write`. */
+  create(body: schema.NewProposal, options?: RequestOptions): Promise<schema.ProposalView> {
+    return this.api.call("POST", "/proposals", options, { body });
+  }
+
+  /** Retrieve a proposal. */
+  get(proposalId: string, options?: RequestOptions): Promise<schema.ProposalView> {
+    return this.api.call("GET", path`/proposals/${proposalId}`, options);
+  }
+
+  /** Cancel a proposal. Possible while it waits. */
+  cancel(proposalId: string, options?: RequestOptions): Promise<schema.ProposalView> {
+    return this.api.call("POST", path`/proposals/${proposalId}/cancel`, options);
+  }
+}
+
 export class Refunds extends Resource {
   /** List refunds. Newest first. Scope: `payments:read`. */
   list(query: Query<"list_refunds"> = {}, options?: RequestOptions): List<schema.RefundList, schema.RefundView> {
@@ -526,6 +548,7 @@ export class Resources {
   readonly paymentLinks: PaymentLinks;
   readonly paymentMethods: PaymentMethods;
   readonly projects: Projects;
+  readonly proposals: Proposals;
   readonly refunds: Refunds;
   readonly reports: Reports;
   readonly settings: Settings;
@@ -557,6 +580,7 @@ export class Resources {
     this.paymentLinks = new PaymentLinks(api);
     this.paymentMethods = new PaymentMethods(api);
     this.projects = new Projects(api);
+    this.proposals = new Proposals(api);
     this.refunds = new Refunds(api);
     this.reports = new Reports(api);
     this.settings = new Settings(api);

@@ -418,6 +418,58 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/proposals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** List proposals. Newest first, those of this connection or API key. */
+        get: operations["list_proposals"];
+        put?: never;
+        /** Create a proposal. The operation runs when the merchant approves it. It needs the write scope of the operation. */
+        post: operations["propose"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/proposals/{proposal_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Retrieve a proposal. */
+        get: operations["read_proposal"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/proposals/{proposal_id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Cancel a proposal. Possible while it waits. */
+        post: operations["cancel_proposal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/test/transactions/{transaction_id}/simulate": {
         parameters: {
             query?: never;
@@ -3023,6 +3075,16 @@ export interface components {
                 [key: string]: string;
             } | null;
         };
+        /** @description An operation to propose to the merchant. */
+        NewProposal: {
+            /**
+             * @description What is proposed: the operation that creates such an object. It needs the write scope of that.
+             * @enum {unknown}
+             */
+            operation: "balance_payments" | "conversions" | "fulfillments" | "refunds" | "withdrawals";
+            /** @description The body of the operation. It cannot have a `quote_id`; that of a refund has the `transaction_id`, too. */
+            body: Record<string, never>;
+        };
         /** @description A recipient to save. `receiver` and `provider_fields` are as in a withdrawal, without a reference. */
         NewRecipient: {
             /** @description Name under which the recipient is listed. */
@@ -3612,6 +3674,85 @@ export interface components {
             mode: "live" | "test";
             /** @description Whether the object is in the live environment. */
             livemode: boolean;
+        };
+        /** @description Why the operation was refused, as it answers the request itself. */
+        ProposalError: {
+            /** @description Code of the error. */
+            code: string;
+            /** @description What happened, in a sentence. */
+            message: string;
+            /** @description The `details` of the error; null without any. */
+            details: Record<string, never> | null;
+        };
+        /** @description A page of proposals. */
+        ProposalList: {
+            /** @description The proposals of this page. */
+            proposals: components["schemas"]["ProposalView"][];
+            /** @description Whether there are more objects after this page. */
+            has_more: boolean;
+            /** @description Send it as `cursor` to get the next page. Null on the last page. */
+            next_cursor: string | null;
+        };
+        /** @description The object that the approved operation created. */
+        ProposalResult: {
+            /**
+             * @description Its type.
+             * @enum {unknown}
+             */
+            object: "balance_payment" | "conversion" | "fulfillment" | "refund" | "withdrawal";
+            /**
+             * Format: uuid
+             * @description Its ID, by which it is retrieved like any other.
+             */
+            id: string;
+        };
+        /** @description A proposal, as its proposer sees it. */
+        ProposalView: {
+            /**
+             * Format: uuid
+             * @description ID of the object.
+             */
+            id: string;
+            /**
+             * @description Type of the object.
+             * @enum {unknown}
+             */
+            object: "proposal";
+            /**
+             * @description State of the proposal.
+             * @enum {unknown}
+             */
+            status: "approved" | "canceled" | "expired" | "failed" | "rejected" | "waiting";
+            /**
+             * @description What is proposed.
+             * @enum {unknown}
+             */
+            operation: "balance_payments" | "conversions" | "fulfillments" | "refunds" | "withdrawals";
+            /** @description The body of the operation, as it was proposed. */
+            body: Record<string, never>;
+            /** @description The created object; null unless `approved`. */
+            result: components["schemas"]["ProposalResult"] | null;
+            /** @description Why the operation was refused; null unless `failed`. */
+            error: components["schemas"]["ProposalError"] | null;
+            /**
+             * @description Environment that the object belongs to.
+             * @enum {unknown}
+             */
+            mode: "live" | "test";
+            /** @description Whether the object is in the live environment. */
+            livemode: boolean;
+            /**
+             * Format: date-time
+             * @description When the object was created.
+             */
+            created_at: string;
+            /**
+             * Format: date-time
+             * @description When it expires unless the merchant decides: 7 days after it was proposed.
+             */
+            expires_at: string;
+            /** @description When it was decided, canceled or expired; null while it waits. */
+            ended_at: string | null;
         };
         /** @description How many of what a link sells can be bought with one payment. The customer chooses. */
         QuantityRange: {
@@ -4934,6 +5075,7 @@ export type NewConversionQuote = components['schemas']['NewConversionQuote'];
 export type NewConversionRule = components['schemas']['NewConversionRule'];
 export type NewEvidence = components['schemas']['NewEvidence'];
 export type NewFulfillment = components['schemas']['NewFulfillment'];
+export type NewProposal = components['schemas']['NewProposal'];
 export type NewRecipient = components['schemas']['NewRecipient'];
 export type NewRefund = components['schemas']['NewRefund'];
 export type NewSchedule = components['schemas']['NewSchedule'];
@@ -4956,6 +5098,10 @@ export type PriceView = components['schemas']['PriceView'];
 export type ProductView = components['schemas']['ProductView'];
 export type ProjectList = components['schemas']['ProjectList'];
 export type ProjectView = components['schemas']['ProjectView'];
+export type ProposalError = components['schemas']['ProposalError'];
+export type ProposalList = components['schemas']['ProposalList'];
+export type ProposalResult = components['schemas']['ProposalResult'];
+export type ProposalView = components['schemas']['ProposalView'];
 export type QuantityRange = components['schemas']['QuantityRange'];
 export type QuantityRequest = components['schemas']['QuantityRequest'];
 export type RefundList = components['schemas']['RefundList'];
@@ -5717,6 +5863,111 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["DisputeView"];
+                };
+            };
+        };
+    };
+    list_proposals: {
+        parameters: {
+            query?: {
+                page?: number;
+                /** @description Number of objects in a page. */
+                limit?: number;
+                cursor?: string;
+                created_from?: string;
+                created_to?: string;
+                /** @description Only objects with this status. Can be repeated. */
+                status?: ("approved" | "canceled" | "expired" | "failed" | "rejected" | "waiting")[];
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalList"];
+                };
+            };
+        };
+    };
+    propose: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Identifies this action. A repeated request with the same key returns the first response and changes nothing. */
+                "Idempotency-Key": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["NewProposal"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalView"];
+                };
+            };
+        };
+    };
+    read_proposal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description ID of the proposal. */
+                proposal_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalView"];
+                };
+            };
+        };
+    };
+    cancel_proposal: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description Identifies this action. A repeated request with the same key returns the first response and changes nothing. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description ID of the proposal. */
+                proposal_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProposalView"];
                 };
             };
         };

@@ -7,6 +7,8 @@ from tollhouse.payments.disputes import api as disputes_api
 from tollhouse.payments.links import api as links_api
 from tollhouse.payments.links import catalogue_api
 from tollhouse.payments.links.views import LinkView
+from tollhouse.payments.proposals import api as proposals_api
+from tollhouse.payments.proposals import jobs as proposal_jobs
 from tollhouse.payments.receipts import mails as receipt_mails
 from tollhouse.payments.receipts import store as receipts_store
 from tollhouse.payments.refunds import api as refunds_api
@@ -15,6 +17,7 @@ from tollhouse.payments.transactions import api as transactions_api
 from tollhouse.payments.transactions import invariants_store, link_closing
 from tollhouse.payments.transactions.views import ChargebackView, RefundView, TransactionView
 
+PROPOSALS_S = 5
 EVENTS = (
     EventSpec(
         type="payment.succeeded",
@@ -65,6 +68,8 @@ SLICE = Slice(
         *transactions_api.BALANCE_OPERATIONS,
         *refunds_api.OPERATIONS,
         *disputes_api.OPERATIONS,
+        *proposals_api.INTEGRATION_OPERATIONS,
+        *proposals_api.DASHBOARD_OPERATIONS,
     ),
     jobs=(
         Job(CONTINUOUS_S, link_closing.close_links),
@@ -72,6 +77,7 @@ SLICE = Slice(
         Job(CONTINUOUS_S, refund_jobs.submit_refunds),
         Job(CONTINUOUS_S, dispute_actions.deliver_responses),
         Job(CONTINUOUS_S, dispute_actions.expire_disputes),
+        Job(PROPOSALS_S, proposal_jobs.store_ended),
     ),
     invariants=(*invariants_store.INVARIANTS, *receipts_store.INVARIANTS),
     events=EVENTS,

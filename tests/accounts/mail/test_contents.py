@@ -25,6 +25,7 @@ NOW = datetime(2026, 11, 23, 16, 42, 7, tzinfo=UTC)
 DEVICE = {"browser": "Firefox", "system": "Linux", "address": "192.0.2.7"}
 SALE = {"number": "2026-000001", "shop": "Shop", "product": "Coffee", "seller": "Shop, Berlin", "amount": "€4.20"}
 RECEIPT = SALE | {"paid_at": "23 November 2026, 16:42 UTC", "path": "/pay/x?payment=y", "test": "yes"}
+PROPOSAL = {"operation": "withdrawals"}
 RECIPIENT = {
     "name": "Nina",
     "account": "NL91 ABNA 0417",
@@ -77,7 +78,7 @@ def test_every_kind_has_a_content() -> None:
 
 @pytest.mark.parametrize(("kind", "language"), [*product(KINDS, LANGUAGES)])
 async def test_both_parts_say_the_same(mail_worker: MailWorker, kind: EmailKind, language: str) -> None:
-    message = message_of(mail_worker, kind, language, DEVICE | RECIPIENT | RECEIPT)
+    message = message_of(mail_worker, kind, language, DEVICE | RECIPIENT | RECEIPT | PROPOSAL)
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert message["Content-Language"] == language
     assert not [part.defects for part in message.walk() if part.defects]

@@ -69,6 +69,7 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     (await alice.post("/withdrawal-batches", {"items": [TO_NINA]}, key=str(uuid4()))).ok(201)
     order = {"product_id": "sandbox:gems", "quantity": 20, "recipient": {"player_id": "anna", "server": "eu"}}
     (await alice.post("/fulfillments", order, key=str(uuid4()))).ok(201)
+    (await alice.post("/proposals", {"operation": "fulfillments", "body": order}, key=str(uuid4()))).ok(201)
     payment_id = await earned(alice, bank)
     payout = await withdrawn(alice, bank)
     await bank.export(payout)

@@ -82,6 +82,11 @@ AuditEventType = Literal[
     "rule.ended",
     "fulfillment.ordered",
     "fulfillment.canceled",
+    "proposal.made",
+    "proposal.approved",
+    "proposal.rejected",
+    "proposal.canceled",
+    "proposal.failed",
     "balance.adjusted",
 ]
 Topic = Literal["access", "keys", "applications", "webhooks", "settings", "money"]
@@ -101,6 +106,7 @@ TOPICS: dict[Topic, tuple[str, ...]] = {
         "conversion",
         "rule",
         "fulfillment",
+        "proposal",
         "balance",
     ),
 }

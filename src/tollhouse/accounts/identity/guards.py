@@ -20,6 +20,7 @@ from tollhouse.accounts.identity.model import (
     NetworkNotAllowed,
     NoCredential,
     Person,
+    ProposalRequired,
     SignInFirst,
     TestModeOnly,
 )
@@ -77,6 +78,17 @@ class CredentialGuard:
         """Record the last use, at most once a minute."""
         if caller.use_is_stale:
             await store.record_use(request.services.db, caller, request.now)
+
+
+class SpendingGuard(CredentialGuard):
+    """A credential that may spend by itself: not one that may only propose to the merchant what it spends."""
+
+    async def admit(self, request: Request) -> Caller:
+        """Admit what `CredentialGuard` admits, then 403 for one that may only propose."""
+        caller = await super().admit(request)
+        if caller.proposals_only:
+            raise ProposalRequired
+        return caller
 
 
 class TestCredentialGuard(CredentialGuard):
@@ -191,6 +203,11 @@ class MeteredGuard(PublicGuard):
 def scope(*any_of: str) -> CredentialGuard:
     """A credential with one of these scopes. `missing_scope` names the first one, and its challenge all of them."""
     return CredentialGuard(*any_of)
+
+
+def spending(*any_of: str) -> SpendingGuard:
+    """A credential with one of these scopes that may spend without the merchant's approval."""
+    return SpendingGuard(*any_of)
 
 
 any_credential = CredentialGuard()

@@ -66,7 +66,7 @@ class Person(Struct, frozen=True):
 
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
     `authenticated_at`. `language` is that of emails, `verified` whether the email address is, `remembered_mode` the mode of
-    the last page. Disputes are those that wait for a response.
+    the last page. Disputes are those that wait for a response, proposals those that wait for a decision.
     """
 
     user_id: UserId
@@ -85,6 +85,8 @@ class Person(Struct, frozen=True):
     remembered_mode: Mode | None
     live_disputes: int = 0
     test_disputes: int = 0
+    live_proposals: int = 0
+    test_proposals: int = 0
 
     @property
     def zone(self) -> tzinfo:
@@ -94,6 +96,10 @@ class Person(Struct, frozen=True):
     def disputes_in(self, mode: str) -> int:
         """The number of disputes in this mode that wait for a response."""
         return self.live_disputes if mode == "live" else self.test_disputes
+
+    def proposals_in(self, mode: str) -> int:
+        """The number of proposals in this mode that wait for a decision."""
+        return self.live_proposals if mode == "live" else self.test_proposals
 
     def env(self, mode: str) -> MerchantEnv:
         """The environment named by a page's path. Raises `NotFound` if there is none."""
@@ -167,6 +173,13 @@ class MissingScope(ApiError):
     def __init__(self, scope: str, *needed: str) -> None:
         challenge = f'Bearer error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
         super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
+
+
+class ProposalRequired(ApiError):
+    """403: the connection or API key may only propose this; the merchant approves it."""
+
+    code, status, message = "proposal_required", 403, "This connection or API key can only propose this to the merchant."
+    solution = "Send it as a proposal to `POST /proposals`. It runs when the merchant approves it."
 
 
 class AccountSuspended(ApiError):

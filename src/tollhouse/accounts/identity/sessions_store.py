@@ -15,7 +15,7 @@ PERSON = """
            m.suspended_at IS NOT NULL AS suspended, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode AS remembered_mode, s.id_hash AS session_hash,
            s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes,
-           d.test_disputes
+           d.test_disputes, p.live_proposals, p.test_proposals
     FROM sessions s
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
@@ -25,6 +25,13 @@ PERSON = """
           AND c.response = 'needed'
           AND (c.respond_by IS NULL OR c.respond_by > time_of_environment(c.merchant_id, c.mode, $2))
     ) d
+    CROSS JOIN LATERAL (
+        SELECT count(*) FILTER (WHERE w.mode = 'live') AS live_proposals,
+               count(*) FILTER (WHERE w.mode = 'test') AS test_proposals
+        FROM proposals w
+        WHERE w.merchant_id = (SELECT merchant_id FROM users WHERE id = s.user_id) AND w.status = 'waiting'
+          AND w.expires_at > $2
+    ) p
     JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
 """

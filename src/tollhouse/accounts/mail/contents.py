@@ -321,6 +321,34 @@ def _application_disconnected(values: EmailValues) -> EmailContent:
     return _notification(Text("Application disconnected: %(name)s", name=name), sentence, Text("View applications"), values)
 
 
+PROPOSED: Mapping[str, Text] = {
+    "withdrawals": Text("Withdrawal"),
+    "refunds": Text("Refund"),
+    "balance_payments": Text("Balance payment"),
+    "conversions": Text("Conversion"),
+    "fulfillments": Text("Fulfillment"),
+}
+
+
+def _proposal_waiting(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    rows = (
+        (Text("Proposed by"), facts["name"]),
+        (Text("Amount"), facts["amount"]),
+        (Text("To"), facts["account"]),
+    )
+    return EmailContent(
+        Text("%(operation)s: a proposal needs your decision", operation=PROPOSED[facts["operation"]]),
+        (
+            Text("A proposal was made on %(moment)s. Nothing happens until you approve it:", moment=values.created_at),
+            Facts(tuple(row for row in rows if row[1])),
+            Button(Text("View proposal"), values.base_url + facts["path"]),
+            Text("While this proposal waits, you get no email about others. It expires 7 days after it was made."),
+            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
+        ),
+    )
+
+
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "verify": _verify,
     "reset": _reset,
@@ -344,5 +372,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "webhooks_failing": _webhooks_failing,
     "application_connected": _application_connected,
     "application_disconnected": _application_disconnected,
+    "proposal_waiting": _proposal_waiting,
 }
 """The content of each kind."""

@@ -36,6 +36,7 @@ EmailKind = Literal[
     "webhooks_failing",
     "application_connected",
     "application_disconnected",
+    "proposal_waiting",
 ]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
@@ -56,6 +57,7 @@ TOPICS: dict[EmailKind, NotificationTopic] = {
     "webhooks_failing": "webhooks",
     "application_connected": "applications",
     "application_disconnected": "applications",
+    "proposal_waiting": "applications",
 }
 """The kinds that a person can turn off, by topic. All others are about the security of the account, or asked for."""
 Status = Literal["waiting", "sent", "shown", "given_up"]

@@ -133,6 +133,7 @@ PATH: Mapping[str, str] = {
     "refund_id": "ID of the refund.",
     "rule_id": "ID of the conversion rule.",
     "transaction_id": "ID of the transaction.",
+    "proposal_id": "ID of the proposal.",
     "withdrawal_id": "ID of the withdrawal.",
     "recipient_id": "ID of the recipient.",
     "schedule_id": "ID of the schedule.",

@@ -9,7 +9,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.idempotency.claims import IdempotencyInProgress, IdempotencyKeyReused
 from tollhouse.accounts.identity import guards
-from tollhouse.accounts.identity.guards import CredentialGuard, SessionGuard, anyone
+from tollhouse.accounts.identity.guards import CredentialGuard, SessionGuard, SpendingGuard, anyone
 from tollhouse.accounts.identity.model import (
     AccountSuspended,
     ApplicationSuspended,
@@ -18,6 +18,7 @@ from tollhouse.accounts.identity.model import (
     MissingScope,
     NetworkNotAllowed,
     NoCredential,
+    ProposalRequired,
     RecentAuthenticationRequired,
 )
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -112,7 +113,8 @@ def _admission(operation: Operation) -> Admission:
         suspended = (AccountSuspended, ApplicationSuspended)
         errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, NetworkNotAllowed, *suspended, RateLimited)
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
-        return Admission(({"api_key": ()}, *by_token), (*errors, *([MissingScope] if scopes else [])))
+        further = [*([MissingScope] if scopes else []), *([ProposalRequired] if isinstance(guard, SpendingGuard) else [])]
+        return Admission(({"api_key": ()}, *by_token), (*errors, *further))
     if isinstance(guard, SessionGuard):
         recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)

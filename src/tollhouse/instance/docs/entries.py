@@ -22,12 +22,14 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Withdrawals": (INTEGRATION + "withdrawal",),
     "Conversions": (INTEGRATION + "conversion",),
     "Fulfillments": (INTEGRATION + "fulfillment",),
+    "Proposals": (INTEGRATION + "proposals",),
     "Webhooks": (INTEGRATION + "webhook", INTEGRATION + "events"),
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
     "Dashboard: users and API keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
+    "Dashboard: proposals": (MERCHANT + "proposals",),
     "Service": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }
 """The path prefixes of each group."""

@@ -5,7 +5,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope
+from tollhouse.accounts.identity.guards import scope, spending
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
@@ -56,7 +56,7 @@ class RefundList(Struct, frozen=True):
 @OPERATIONS.add(
     "POST",
     "/transactions/{transaction_id}/refunds",
-    guard=scope("payments:write"),
+    guard=spending("payments:write"),
     status=201,
     idempotency="required",
     errors=(

@@ -55,7 +55,7 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
     `ApplicationSuspended`, `ConnectionLimitExceeded` and `InsufficientFunds`.
     """
     currency, amount_minor = parse(new, caller, work.services.catalogue)
-    application = await _application(work.tx, caller, new, work.now)
+    application = await payee_application(work.tx, caller, new, work.now)
     await _ensure_external_id_unused(work.tx, caller, new)
     if currency is None or not currency.balance_payment_supported:
         raise CurrencyNotSupported
@@ -157,7 +157,7 @@ async def expire(work: Work, env: MerchantEnv, payment_id: UUID) -> bool:
     return True
 
 
-async def _application(tx: Tx, caller: Caller, new: NewBalancePayment, now: datetime) -> PayeeApplication:
+async def payee_application(tx: Tx, caller: Caller, new: NewBalancePayment, now: datetime) -> PayeeApplication:
     """The application whose owner is paid: the token's, or with an API key a connected one. Raises `NotFound`."""
     if caller.client_id is not None:
         return await store.get_payee(tx, caller.client_id)

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import ApplicationGuard, scope, signed_in
+from tollhouse.accounts.identity.guards import ApplicationGuard, scope, signed_in, spending
 from tollhouse.accounts.identity.model import (
     ApplicationRequired,
     ApplicationSuspended,
@@ -37,7 +37,7 @@ from tollhouse.transfers.balance_payments.store import BalancePaymentsQuery, Rec
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
-READ, WRITE = scope("balance-payments:read"), scope("balance-payments:write")
+READ, WRITE = scope("balance-payments:read"), spending("balance-payments:write")
 APPLICATION = ApplicationGuard("balance-payments:write")
 CONFIDENTIAL = ApplicationGuard("balance-payments:write", confidential=True)
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)

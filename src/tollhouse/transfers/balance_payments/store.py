@@ -146,7 +146,7 @@ class ReceivedPaymentsQuery(ListQuery, frozen=True):
     mode: Mode | None = None
 
 
-async def application_names(db: Pool, client_ids: Iterable[ClientId]) -> dict[ClientId, str]:
+async def application_names(db: Pool | Tx, client_ids: Iterable[ClientId]) -> dict[ClientId, str]:
     """The names of applications by id."""
     return {ClientId(row["id"]): row["name"] for row in await db.fetch(APPLICATION_NAMES, [*client_ids])}
 

@@ -5,7 +5,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope
+from tollhouse.accounts.identity.guards import scope, spending
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
@@ -82,7 +82,7 @@ async def quote_conversion(
 @OPERATIONS.add(
     "POST",
     "/conversions",
-    guard=scope("conversions:write"),
+    guard=spending("conversions:write"),
     status=201,
     idempotency="required",
     errors=(
@@ -133,7 +133,7 @@ async def list_rules(caller: Caller, page: ListPageRequest, db: Pool, catalogue:
 @RULE_OPERATIONS.add(
     "POST",
     "/conversion-rules",
-    guard=scope("conversions:write"),
+    guard=spending("conversions:write"),
     status=201,
     idempotency="honoured",
     errors=(ValidationFailed, CurrencyNotSupported, RuleConflict, ConnectionLimitExceeded),
@@ -153,7 +153,7 @@ async def read_rule(caller: Caller, rule_id: UUID, db: Pool, catalogue: Catalogu
 @RULE_OPERATIONS.add(
     "PUT",
     "/conversion-rules/{rule_id}",
-    guard=scope("conversions:write"),
+    guard=spending("conversions:write"),
     errors=(NotFound, ValidationFailed, CurrencyNotSupported, RuleChanged, RuleConflict, ConnectionLimitExceeded),
 )
 async def change_rule(caller: Caller, rule_id: UUID, body: ConversionRuleUpdate, work: Work) -> ConversionRuleView:

@@ -6,7 +6,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import TestCredentialGuard, scope
+from tollhouse.accounts.identity.guards import TestCredentialGuard, scope, spending
 from tollhouse.accounts.identity.model import Caller, TestModeOnly
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, PageRequest
@@ -69,7 +69,7 @@ async def list_fulfillment_products(
 @INTEGRATION_OPERATIONS.add(
     "POST",
     "/fulfillments",
-    guard=WRITE,
+    guard=spending("fulfillments:write"),
     status=201,
     idempotency="required",
     errors=(

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope
+from tollhouse.accounts.identity.guards import scope, spending
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
@@ -94,7 +94,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
 @OPERATIONS.add(
     "POST",
     "/withdrawals",
-    guard=scope("withdrawals:write"),
+    guard=spending("withdrawals:write"),
     status=201,
     idempotency="required",
     errors=(
@@ -161,7 +161,7 @@ async def list_batches(caller: Caller, page: ListPageRequest, db: Pool, catalogu
 @BATCHES.add(
     "POST",
     "/withdrawal-batches",
-    guard=scope("withdrawals:write"),
+    guard=spending("withdrawals:write"),
     status=201,
     idempotency="required",
     errors=(ValidationFailed, *RECIPIENT_ERRORS, ConnectionLimitExceeded, DailyLimitExceeded, InsufficientFunds),

@@ -4,7 +4,7 @@ from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope
+from tollhouse.accounts.identity.guards import scope, spending
 from tollhouse.accounts.identity.model import Caller
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import ListPageRequest
@@ -42,7 +42,7 @@ async def list_schedules(caller: Caller, page: ListPageRequest, db: Pool, catalo
 @OPERATIONS.add(
     "POST",
     "/withdrawal-schedules",
-    guard=scope("withdrawals:write"),
+    guard=spending("withdrawals:write"),
     status=201,
     idempotency="required",
     errors=(
@@ -85,7 +85,7 @@ async def pause_schedule(caller: Caller, schedule_id: UUID, work: Work) -> Withd
 @OPERATIONS.add(
     "POST",
     "/withdrawal-schedules/{schedule_id}/resume",
-    guard=scope("withdrawals:write"),
+    guard=spending("withdrawals:write"),
     idempotency="honoured",
     errors=(NotFound, InvalidState, ConnectionLimitExceeded),
 )

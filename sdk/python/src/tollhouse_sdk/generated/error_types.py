@@ -329,6 +329,12 @@ class ProductUnavailable(ApiError):
     code = "product_unavailable"
 
 
+class ProposalRequired(ApiError):
+    """The error code `proposal_required`."""
+
+    code = "proposal_required"
+
+
 class QuoteAlreadyUsed(ApiError):
     """The error code `quote_already_used`."""
 
@@ -447,6 +453,12 @@ class TestModeOnly(ApiError):
     """The error code `test_mode_only`."""
 
     code = "test_mode_only"
+
+
+class TooManyProposals(ApiError):
+    """The error code `too_many_proposals`."""
+
+    code = "too_many_proposals"
 
 
 class TooManyRecipients(ApiError):

@@ -108,6 +108,15 @@ class NewEvidence(TypedDict):
     """Anything else that supports you."""
 
 
+class NewProposal(TypedDict):
+    """An operation to propose to the merchant."""
+
+    operation: Literal['balance_payments', 'conversions', 'fulfillments', 'refunds', 'withdrawals']
+    """What is proposed: the operation that creates such an object. It needs the write scope of that."""
+    body: dict[str, Any]
+    """The body of the operation. It cannot have a `quote_id`; that of a refund has the `transaction_id`, too."""
+
+
 class Simulation(TypedDict):
     """The outcome to simulate. `amount` applies to outcomes that move money and has a default."""
 
@@ -799,6 +808,26 @@ class DisputeStepView(TypedDict):
     """State that began."""
     at: str
     """When it happened."""
+
+
+class ProposalResult(TypedDict):
+    """The object that the approved operation created."""
+
+    object: Literal['balance_payment', 'conversion', 'fulfillment', 'refund', 'withdrawal']
+    """Its type."""
+    id: str
+    """Its ID, by which it is retrieved like any other."""
+
+
+class ProposalError(TypedDict):
+    """Why the operation was refused, as it answers the request itself."""
+
+    code: str
+    """Code of the error."""
+    message: str
+    """What happened, in a sentence."""
+    details: dict[str, Any] | None
+    """The `details` of the error; null without any."""
 
 
 class ClockView(TypedDict):
@@ -2103,6 +2132,46 @@ class DisputeView(TypedDict):
     """When the object was created."""
     closed_at: str | None
     """When it was decided; null before."""
+
+
+class ProposalView(TypedDict):
+    """A proposal, as its proposer sees it."""
+
+    id: str
+    """ID of the object."""
+    object: Literal['proposal']
+    """Type of the object."""
+    status: Literal['approved', 'canceled', 'expired', 'failed', 'rejected', 'waiting']
+    """State of the proposal."""
+    operation: Literal['balance_payments', 'conversions', 'fulfillments', 'refunds', 'withdrawals']
+    """What is proposed."""
+    body: dict[str, Any]
+    """The body of the operation, as it was proposed."""
+    result: ProposalResult | None
+    """The created object; null unless `approved`."""
+    error: ProposalError | None
+    """Why the operation was refused; null unless `failed`."""
+    mode: Literal['live', 'test']
+    """Environment that the object belongs to."""
+    livemode: bool
+    """Whether the object is in the live environment."""
+    created_at: str
+    """When the object was created."""
+    expires_at: str
+    """When it expires unless the merchant decides: 7 days after it was proposed."""
+    ended_at: str | None
+    """When it was decided, canceled or expired; null while it waits."""
+
+
+class ProposalList(TypedDict):
+    """A page of proposals."""
+
+    proposals: list[ProposalView]
+    """The proposals of this page."""
+    has_more: bool
+    """Whether there are more objects after this page."""
+    next_cursor: str | None
+    """Send it as `cursor` to get the next page. Null on the last page."""
 
 
 class WithdrawalView(TypedDict):

@@ -172,6 +172,26 @@ class Operations:
         """Accept a dispute. The customer keeps the amount. This cannot be undone."""
         return self._send('POST', f'/disputes/{segment(dispute_id)}/accept', {}, None, idempotency_key, keyed=True)
 
+    def propose(self, *, idempotency_key: str | None = None, **body: Unpack[models.NewProposal]) -> models.ProposalView:
+        """Create a proposal. The operation runs when the merchant approves it. It needs the write scope of the operation."""
+        return self._send('POST', '/proposals', {}, cast(Any, body), idempotency_key, keyed=True)
+
+    def list_proposals(self, *, page: int | None = None, limit: int | None = None, cursor: str | None = None, created_from: str | None = None, created_to: str | None = None, status: Sequence[Literal['approved', 'canceled', 'expired', 'failed', 'rejected', 'waiting']] | None = None) -> models.ProposalList:
+        """List proposals. Newest first, those of this connection or API key."""
+        return self._send('GET', '/proposals', {'page': page, 'limit': limit, 'cursor': cursor, 'created_from': created_from, 'created_to': created_to, 'status': status}, None, None, keyed=False)
+
+    def iterate_proposals(self, *, limit: int | None = None, created_from: str | None = None, created_to: str | None = None, status: Sequence[Literal['approved', 'canceled', 'expired', 'failed', 'rejected', 'waiting']] | None = None) -> Iterator[models.ProposalView]:
+        """List proposals. Newest first, those of this connection or API key. Reads every page, and yields one object at a time."""
+        return self._pages('/proposals', {'limit': limit, 'created_from': created_from, 'created_to': created_to, 'status': status}, 'proposals')
+
+    def read_proposal(self, proposal_id: str) -> models.ProposalView:
+        """Retrieve a proposal."""
+        return self._send('GET', f'/proposals/{segment(proposal_id)}', {}, None, None, keyed=False)
+
+    def cancel_proposal(self, proposal_id: str, *, idempotency_key: str | None = None) -> models.ProposalView:
+        """Cancel a proposal. Possible while it waits."""
+        return self._send('POST', f'/proposals/{segment(proposal_id)}/cancel', {}, None, idempotency_key, keyed=True)
+
     def simulate_transaction(self, transaction_id: str, *, idempotency_key: str | None = None, **body: Unpack[models.Simulation]) -> models.TransactionView:
         """Simulate a transaction. You decide what the customer and the bank do."""
         return self._send('POST', f'/test/transactions/{segment(transaction_id)}/simulate', {}, cast(Any, body), idempotency_key, keyed=True)

@@ -1,0 +1,183 @@
+"""Propose and cancel, by a connection or an API key; approve and reject, by the merchant.
+
+An approval and the operation are one transaction, so the operation runs once or not at all. It is the merchant's own act: it
+does not count toward the limits of the connection, which it may exceed; everything else holds. If the operation is refused,
+nothing of that transaction stays, and another one stores the refusal. After an error that may pass, the proposal waits on.
+"""
+
+from collections.abc import Awaitable, Callable
+from datetime import timedelta
+from typing import Any, cast
+from uuid import UUID
+
+from tollhouse.accounts.approvals import store as approvals_store
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity import emails
+from tollhouse.accounts.identity.model import AccountSuspended, Caller, MissingScope
+from tollhouse.accounts.mail.model import mail_name
+from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.local_formats import Formats
+from tollhouse.http.services import Work
+from tollhouse.kernel.errors import ApiError
+from tollhouse.kernel.ids import new_id
+from tollhouse.kernel.limits import PROPOSAL_EMAIL_EVERY_S, PROPOSAL_S, PROPOSALS_WAITING_MAX
+from tollhouse.payments.proposals import store
+from tollhouse.payments.proposals.model import (
+    Proposal,
+    ProposalError,
+    ProposalOperation,
+    TooManyProposals,
+)
+from tollhouse.payments.proposals.operations import OPERATIONS, ProposedAmount, parse_body, require_scope, within_body
+from tollhouse.payments.proposals.store import Ending
+from tollhouse.transfers.orders.errors import InvalidState
+
+Transact = Callable[[Callable[[Work], Awaitable[Proposal]]], Awaitable[Proposal]]
+"""Runs an action in a transaction, by the user who decides."""
+VALID_FOR = timedelta(seconds=PROPOSAL_S)
+TOO_MANY_REQUESTS, SERVER_ERROR = 429, 500
+PATH = "/proposals"
+
+
+class OperationRefused(Exception):
+    """The operation of an approved proposal was refused by this error."""
+
+    def __init__(self, error: ApiError) -> None:
+        self.error = error
+        super().__init__(error.code)
+
+
+async def propose(work: Work, caller: Caller, operation: ProposalOperation, body: dict[str, Any]) -> Proposal:
+    """Propose an operation.
+
+    Raises `MissingScope`, `ValidationFailed`, what the operation itself refuses whenever it runs, and `TooManyProposals`.
+    """
+    require_scope(caller, operation)
+    services = work.services
+    parsed = parse_body(operation, body, ValidationContext(caller, PATH, services.settings, services.catalogue, work.now))
+    try:
+        subject = await OPERATIONS[operation].check(work, caller, parsed)
+    except ApiError as error:
+        raise within_body(error) from None
+    if not await approvals_store.lock_active(work.tx, caller.env.merchant_id):
+        raise AccountSuspended
+    now_allowed = await store.lock_proposer(work.tx, caller.env, caller.grant_id, caller.api_key_id, work.now)
+    if now_allowed is None:  # it has ended since it was authenticated
+        raise MissingScope(OPERATIONS[operation].scope)
+    require_scope(now_allowed, operation)
+    if await store.count_waiting(work.tx, caller, work.now) >= PROPOSALS_WAITING_MAX:
+        raise TooManyProposals
+    # Nothing below this line may refuse.
+    is_first = not await store.has_waiting(work.tx, caller.env, work.now)
+    proposal = Proposal(
+        id=new_id(),
+        operation=operation,
+        body=body,
+        env=caller.env,
+        created_at=work.now,
+        expires_at=work.now + VALID_FOR,
+        grant_id=caller.grant_id,
+        api_key_id=caller.api_key_id,
+        amount_minor=subject.amount_minor,
+        currency=subject.currency,
+    )
+    await store.insert(work.tx, proposal)
+    proposal = await store.get(work.tx, caller, proposal.id, work.now)
+    await _record_audit(work, proposal, "proposal.made")
+    if is_first:
+        await _send_email(work, proposal, subject)
+    return proposal
+
+
+async def cancel(work: Work, caller: Caller, proposal_id: UUID) -> Proposal:
+    """Cancel a proposal of this connection or key. Raises `NotFound` and `InvalidState`."""
+    proposal = await store.get(work.tx, caller, proposal_id, work.now)
+    return await _end(work, proposal, Ending("canceled"), "proposal.canceled")
+
+
+async def reject(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
+    """Reject a proposal to the merchant. Raises `InvalidState`."""
+    return await _end(work, proposal, Ending("rejected", user_id), "proposal.rejected")
+
+
+async def approve(transact: Transact, user_id: UUID, proposal: Proposal) -> Proposal:
+    """Approve a proposal to the merchant, and run its operation. The result is `approved` or `failed`.
+
+    Raises `InvalidState`, and errors of the operation that may pass, after which the proposal still waits.
+    """
+    try:
+        return await transact(lambda work: _run(work, user_id, proposal))
+    except OperationRefused as refused:
+        error = refused.error
+    if error.status >= SERVER_ERROR or error.status == TOO_MANY_REQUESTS:
+        raise error
+    ending = Ending("failed", user_id, error=_shown(error))
+    return await transact(lambda work: _end(work, proposal, ending, "proposal.failed"))
+
+
+async def _run(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
+    """Lock merchant, proposer and proposal, run the operation, and store the approval."""
+    if not await approvals_store.lock_active(work.tx, proposal.env.merchant_id):
+        raise AccountSuspended
+    caller = await store.lock_proposer(work.tx, proposal.env, proposal.grant_id, proposal.api_key_id, work.now)
+    status = await store.lock(work.tx, proposal.env.merchant_id, proposal.id, work.now)
+    if status != "waiting" or caller is None:
+        raise InvalidState("canceled" if status == "waiting" else status)
+    operation = OPERATIONS[proposal.operation]
+    try:
+        result_id = await operation.run(work, caller, parse_body(proposal.operation, proposal.body))
+    except ApiError as error:
+        raise OperationRefused(error) from error
+    return await _end(work, proposal, Ending("approved", user_id, result_id), "proposal.approved")
+
+
+async def _end(work: Work, proposal: Proposal, ending: Ending, event_type: AuditEventType) -> Proposal:
+    status = await store.lock(work.tx, proposal.env.merchant_id, proposal.id, work.now)
+    ended = await store.end(work.tx, proposal, ending, work.now) if status == "waiting" else None
+    if ended is None:
+        raise InvalidState(status)
+    await _record_audit(work, ended, event_type)
+    return ended
+
+
+def _shown(error: ApiError) -> ProposalError:
+    """The refusal as the proposer and the merchant see it; errors of fields are its details."""
+    details = cast("dict[str, Any] | None", error.members.get("details"))
+    if error.field_errors:
+        details = {field_error.field: str(field_error.message) for field_error in error.field_errors}
+    return ProposalError(error.code, str(error.message), details)
+
+
+async def _record_audit(work: Work, proposal: Proposal, event_type: AuditEventType) -> None:
+    catalogue, minor = work.services.catalogue, proposal.amount_minor
+    values = new_values(
+        operation=proposal.operation,
+        amount=None if minor is None else catalogue.priced(minor, proposal.currency),
+        connection=proposal.grant_id,
+        api_key=proposal.api_key_id,
+        result=proposal.result_id,
+        reason=None if proposal.error is None else proposal.error.code,
+    )
+    await record.event(work, proposal.env, event_type, subject=proposal.id, name=proposal.proposer_name, changed=values)
+
+
+async def _send_email(work: Work, proposal: Proposal, subject: ProposedAmount) -> None:
+    """One email while proposals wait, and one in 15 minutes, so that nobody fills a mailbox by proposing and canceling."""
+    catalogue = work.services.catalogue
+
+    def facts(formats: Formats) -> dict[str, str]:
+        amount = ""
+        if subject.amount_minor is not None:
+            amount = formats.money(catalogue.format_amount(subject.amount_minor, subject.currency), subject.currency)
+        return {
+            "operation": proposal.operation,
+            "amount": amount,
+            "account": mail_name(subject.receiver),
+            "name": mail_name(proposal.proposer_name),
+            "path": f"/{proposal.env.mode}/proposals/{proposal.id}",
+        }
+
+    period = int(work.now.timestamp()) // PROPOSAL_EMAIL_EVERY_S
+    await emails.notify(work, proposal.env, "proposal_waiting", period, facts)
