@@ -3638,6 +3638,7 @@ CREATE TABLE public.oauth_clients (
     webhook_sender_id uuid,
     approved_at timestamp with time zone,
     verified_at timestamp with time zone,
+    require_par boolean DEFAULT false NOT NULL,
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),

@@ -246,6 +246,36 @@ async def test_changed_settings_and_paused_applications_end_references(app: Appl
     (await push(app)).refused("invalid_client", 401)
 
 
+async def test_settings_can_require_pushed_requests(bob: Actor, alice: Actor) -> None:
+    app = await application(bob, require_par=True)
+    path = f"/oauth/clients/{app.client_id}"
+    shown = (await alice.send("GET", app.authorize_path(SCOPE, code_challenge="x"))).ok(303)
+    assert (shown.query["error"], "push" in shown.query["error_description"]) == ("invalid_request", True)
+    assert shown.location.startswith(app.redirect_uri)
+    (await alice.send("GET", app.authorize_path(SCOPE, redirect_uri="https://evil.example/"))).refused(
+        "invalid_request", 400
+    )
+    page = (await visit(app, alice, await pushed(app))).ok(303).location
+    (await consent(alice, page, SCOPES)).ok(303)
+    saved: dict[str, Any] = (await bob.dashboard("GET", path)).ok().body["client"]
+    names = ("name", "client_type", "description", "website_url", "redirect_uris", "scopes")
+    body = {name: saved[name] for name in names}
+    steps: list[tuple[dict[str, Any], bool]] = [
+        ({}, True),
+        ({"require_par": None}, False),
+        ({}, False),
+        ({"require_par": True}, True),
+    ]
+    for version, (changes, required) in enumerate((*steps, ({"require_par": False}, False)), 1):
+        saved = (await bob.dashboard("PUT", path, body | changes | {"version": version})).ok().body
+        assert saved["require_par"] is required, changes
+    (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location.startswith("/oauth/consent/")
+    for wrong in ("true", 1, [], {}):
+        refused = await bob.dashboard("PUT", path, body | {"require_par": wrong, "version": 6})
+        assert refused.field_errors() == {"require_par": "invalid_type"}
+    assert (await application(bob)).client_id != app.client_id
+
+
 async def test_suspended_owners_push_nothing(app: Application, bob: Actor) -> None:
     await suspend(bob)
     (await push(app)).refused("invalid_client", 401)

@@ -197,6 +197,12 @@ def require_resource(sent: SentParameters) -> None:
     _ = sent.resource
 
 
+def require_pushed(sent: SentParameters) -> None:
+    """The settings of the application do not require that its requests are pushed (RFC 9126 section 5)."""
+    if sent.client is not None and sent.client.require_par:
+        raise InvalidRequest("This application must push its authorization requests. Its settings require it.")
+
+
 Rule = Callable[[SentParameters], None]
 BEFORE_REDIRECT: tuple[Rule, ...] = (
     require_client_id,
@@ -235,7 +241,7 @@ async def start(request: Request) -> Response:
     for rule in BEFORE_REDIRECT:
         rule(sent)
     try:
-        for rule in BY_REDIRECT:
+        for rule in (require_pushed, *BY_REDIRECT):
             rule(sent)
     except ApiError as error:
         return _error_redirect(request, sent, error)

@@ -27,14 +27,14 @@ CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}|tollhouse-cli")
 INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
-         secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15)
+         secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri, require_par)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
-           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at,
+           c.revoked_at, c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -48,8 +48,8 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
-           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at,
+           c.revoked_at, c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -70,7 +70,7 @@ EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
            version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9,
-           grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13,
+           grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13, require_par = $14,
            approved_at = CASE WHEN name = $4 AND $7::text[] <@ redirect_uris AND $8 & ~scope_mask = 0 THEN approved_at END,
            verified_at = CASE WHEN name = $4 AND website_url IS NOT DISTINCT FROM $6 AND logo_uri IS NOT DISTINCT FROM $11
                          THEN verified_at END
@@ -137,7 +137,7 @@ REVOKE_ALL_GRANTS = """
 """
 # An application is also suspended while its owner is.
 FIND_REGISTERED = """
-    SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch, c.grant_types,
+    SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch, c.grant_types, c.require_par,
            c.device_writes_allowed_at IS NOT NULL AS device_writes_allowed,
            c.approved_at IS NOT NULL OR c.merchant_id IS NULL AS approved,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
@@ -179,6 +179,7 @@ async def insert(
         settings.logo_uri or None,
         settings.policy_uri or None,
         settings.tos_uri or None,
+        settings.require_par is True,
     )
     return inserted == 1
 
@@ -228,6 +229,7 @@ async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: Clie
         settings.logo_uri,
         settings.policy_uri,
         settings.tos_uri,
+        settings.require_par,
     )
     _require_one_row(updated)
 
@@ -278,6 +280,7 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
         row["suspended"],
         frozenset(row["grant_types"]),
         row["device_writes_allowed"],
+        row["require_par"],
         row["approved"],
     )
 
@@ -302,6 +305,7 @@ def _view(row: Row) -> ClientView:
         website_url=row["website_url"],
         redirect_uris=row["redirect_uris"],
         grant_types=row["grant_types"],
+        require_par=row["require_par"],
         logo_uri=row["logo_uri"],
         policy_uri=row["policy_uri"],
         tos_uri=row["tos_uri"],

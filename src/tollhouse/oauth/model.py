@@ -59,6 +59,7 @@ class RegisteredClient(Struct, frozen=True):
     suspended: bool
     grant_types: frozenset[str]
     device_writes_allowed: bool
+    require_par: bool
     approved: bool
     """Whether an operator approved live write permissions, or it is part of this installation."""
 
@@ -108,6 +109,8 @@ class ClientView(Struct, frozen=True, kw_only=True):
     scopes: list[str]
     grant_types: Annotated[list[str], example(["authorization_code", "refresh_token"])]
     """How the application gets tokens."""
+    require_par: bool
+    """Whether its authorization requests must be pushed."""
     logo_uri: str | None
     """https URL of the logo."""
     policy_uri: str | None

@@ -18,7 +18,7 @@ from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, Client
 from tollhouse.oauth.redirect_uris import UrlError
 
 GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
-KEPT = ("logo_uri", "policy_uri", "tos_uri")
+KEPT = ("require_par", "logo_uri", "policy_uri", "tos_uri")
 """Members that keep their value when an update lacks them."""
 VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
@@ -49,6 +49,8 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """https URL of the privacy policy. Left out of an update, it stays; `null` removes it."""
     tos_uri: Annotated[Any, TEXT, example("https://app.example/terms")] = UNSET
     """https URL of the terms of service. Left out of an update, it stays; `null` removes it."""
+    require_par: Annotated[Any, FLAG, example(False)] = UNSET
+    """Whether authorization requests must be pushed. Left out of an update, it stays; `null` is false."""
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -104,6 +106,7 @@ class ClientSettings(Struct, frozen=True):
     scopes: Scopes
     grant_types: list[str] | None
     """None: as they are."""
+    require_par: bool | UnsetType
     logo_uri: str | UnsetType | None
     policy_uri: str | UnsetType | None
     tos_uri: str | UnsetType | None
@@ -172,6 +175,7 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         redirect_uris=_redirect_uris(body.redirect_uris, errors),
         scopes=_scopes(body.scopes, errors),
         grant_types=_grant_types(body.grant_types, errors),
+        require_par=_optional_flag("require_par", body.require_par, errors),
         logo_uri=_https_url("logo_uri", body.logo_uri, errors),
         policy_uri=_https_url("policy_uri", body.policy_uri, errors),
         tos_uri=_https_url("tos_uri", body.tos_uri, errors),
@@ -270,6 +274,15 @@ def _grant_types(sent: object, errors: _FieldErrors) -> list[str] | None:
     if not unknown and None not in names and not {"authorization_code", DEVICE_CODE_GRANT} & {*names}:
         errors.add("grant_types", "missing", messages.one_of(("authorization_code", DEVICE_CODE_GRANT)))
     return [name for name in GRANT_TYPES if name in names]
+
+
+def _optional_flag(field: str, sent: object, errors: _FieldErrors) -> bool | UnsetType:
+    """True or false, false for null; unset if it was left out."""
+    if sent is UNSET:
+        return UNSET
+    if sent is not None and not isinstance(sent, bool):
+        errors.add(field, "invalid_type", messages.A_BOOLEAN)
+    return sent is True
 
 
 def require_refreshes(scopes: Scopes, grant_types: list[str]) -> None:
