@@ -23,7 +23,7 @@ from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, Mode
-from tollhouse.kernel.limits import CHALLENGE_CHARS, STATE_CHARS_MAX
+from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S, CHALLENGE_CHARS, OPEN_RETRY_S, STATE_CHARS_MAX
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import client_auth, clients_store, redirect_uris, requests_store, resources
@@ -31,6 +31,7 @@ from tollhouse.oauth.model import (
     AuthorizationRequest,
     InvalidScope,
     RegisteredClient,
+    TooManyOpen,
     UnknownApplication,
     UnsupportedResponseType,
 )
@@ -245,7 +246,10 @@ async def start(request: Request) -> Response:
             rule(sent)
     except ApiError as error:
         return _error_redirect(request, sent, error)
-    await _count_anonymous(request)
+    try:
+        await _count(request, ClientId(cast("RegisteredClient", sent.client).client_id))
+    except TooManyOpen as error:
+        return _error_redirect(request, sent, error)
     # Nothing below this line may refuse.
     request_id = tokens.random_base62(tokens.BODY_CHARS)
     expires_at = request.now + clock.seconds(request.services.settings.authorization_request_ttl)
@@ -283,7 +287,7 @@ async def _open_pushed(request: Request, sent: SentParameters) -> Response:
     request_id = request_uri.removeprefix(REQUEST_URI_PREFIX)
     if request_id == request_uri or REQUEST_ID.fullmatch(request_id) is None:
         raise InvalidRequestUri
-    await _count_anonymous(request)
+    await _count(request)
     now = request.now
     expires_at = now + clock.seconds(request.services.settings.authorization_request_ttl)
     db, id_hash = request.services.db, tokens.digest(request_id)
@@ -292,10 +296,31 @@ async def _open_pushed(request: Request, sent: SentParameters) -> Response:
     return see_other(f"/oauth/consent/{request_id}")
 
 
-async def _count_anonymous(request: Request) -> None:
-    """Count a request without a session. Raises `RateLimited`."""
-    if request.services.settings.rate_limits and await sessions.current_person(request) is None:
-        await throttle.count_attempt(request.services.db, address_limits(request, "authorize from"), request.now)
+async def _count(request: Request, client_id: ClientId | None = None) -> None:
+    """Count a request: of the user, or of the address and the application. Raises `RateLimited` and `TooManyOpen`.
+
+    Without `client_id` it is stored already.
+    Strangers who fill the table for an application do not keep those out who are signed in.
+    """
+    settings, db = request.services.settings, request.services.db
+    if not settings.rate_limits:
+        return
+    person = await sessions.current_person(request)
+    if person is not None:
+        most, span = settings.rate_authorize_person_per_10_min, clock.seconds(AUTHORIZATION_REQUEST_S)
+        await throttle.count_attempt(db, (FailureLimit("authorize by", str(person.user_id), most, span),), request.now)
+        return
+    await throttle.count_attempt(db, address_limits(request, "authorize from"), request.now)
+    if client_id is not None:
+        await require_not_full(request, client_id)
+
+
+async def require_not_full(request: Request, client_id: ClientId) -> None:
+    """Raises `TooManyOpen` if too many requests of the application wait for an answer."""
+    settings = request.services.settings
+    limit = settings.rate_open_authorizations * settings.rate_limits
+    if await requests_store.is_full(request.services.db, client_id, request.now, limit):
+        raise TooManyOpen(clock.seconds(OPEN_RETRY_S))
 
 
 async def _read_parameters(request: Request) -> SentParameters:

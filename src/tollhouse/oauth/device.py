@@ -28,6 +28,7 @@ from tollhouse.oauth.authorize import (
     SentParameters,
     address_limits,
     require_mode,
+    require_not_full,
     require_resource,
     require_scope,
 )
@@ -39,6 +40,7 @@ from tollhouse.oauth.model import (
     InvalidScope,
     RegisteredClient,
     TooManyFailures,
+    TooManyOpen,
 )
 from tollhouse.oauth.resources import InvalidTarget
 
@@ -82,7 +84,16 @@ class DeviceAuthorization(Struct, frozen=True):
     "POST",
     "/api/v2/oauth/device_authorization",
     guard=client_guard,
-    errors=(InvalidRequest, InvalidClient, TooManyFailures, TooManyDevices, UnauthorizedClient, InvalidScope, InvalidTarget),
+    errors=(
+        InvalidRequest,
+        InvalidClient,
+        TooManyFailures,
+        TooManyDevices,
+        TooManyOpen,
+        UnauthorizedClient,
+        InvalidScope,
+        InvalidTarget,
+    ),
     reads=DeviceForm,
     responses=DeviceAuthorization,
 )
@@ -97,6 +108,7 @@ async def authorize_device(request: Request) -> Response:
     sent = SentParameters(form, client, request.services.settings.base_url)
     _require_allowed(client, sent, review=request.services.settings.review_applications)
     await _count(request)
+    await require_not_full(request, client.client_id)
     # Nothing below this line may refuse.
     settings, keys = request.services.settings, request.services.keys
     expires_at = request.now + clock.seconds(settings.authorization_request_ttl)

@@ -342,6 +342,15 @@ class UnsupportedGrantType(ApiError):
     solution = "Send `authorization_code`, `refresh_token` or the grant type of devices."
 
 
+class TooManyOpen(RateLimited):
+    """429, or by redirect: too many authorization requests of the application wait for an answer."""
+
+    code, message = (
+        "temporarily_unavailable",
+        "Too many authorization requests of this application are open. Try again later.",
+    )
+
+
 class UnsupportedResponseType(ApiError):
     """400, by redirect: the response type is not `code`."""
 

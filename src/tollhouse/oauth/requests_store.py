@@ -31,6 +31,10 @@ INSERT_OF_DEVICE = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
     ON CONFLICT (user_code) WHERE user_code IS NOT NULL DO NOTHING
 """
+COUNT_OPEN = """
+    SELECT count(*) >= $3 AS is_full FROM (
+        SELECT FROM oauth_requests WHERE client_id = $1 AND decision IS NULL AND expires_at > $2 LIMIT $3) AS open
+"""
 FIND_BY_USER_CODE = "SELECT device_code_hash FROM oauth_requests WHERE user_code = $1 AND expires_at > $2"
 # A statement of its own: the next one sees what a decision or another poll has committed while this one waited.
 LOCK_OF_DEVICE = "SELECT FROM oauth_requests WHERE device_code_hash = $1 AND client_id = $2 FOR NO KEY UPDATE"
@@ -160,6 +164,12 @@ async def insert(
 async def open_pushed(db: Pool, id_hash: bytes, client_id: ClientId, now: datetime, expires_at: datetime) -> bool:
     """Open a pushed request; False if the application has none that is valid and not decided."""
     return await db.execute(OPEN, id_hash, client_id, now, expires_at) == 1
+
+
+async def is_full(db: Pool, client_id: ClientId, now: datetime, limit: int) -> bool:
+    """Whether this many requests of the application wait for an answer. Requests at once can exceed it by their number."""
+    row = await db.fetchrow(COUNT_OPEN, client_id, now, limit) if limit else None
+    return row is not None and row["is_full"]
 
 
 async def insert_of_device(db: Pool, new: DeviceRequest, mac_key_id: str, now: datetime, expires_at: datetime) -> bool:

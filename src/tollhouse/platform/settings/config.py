@@ -160,6 +160,14 @@ class Settings(Struct, frozen=True, kw_only=True):
         120,
         name="TOLLHOUSE_RATE_AUTHORIZE_ADDRESS",
     )
+    rate_authorize_person_per_10_min: int = setting(
+        "authorization requests per ten minutes, for each user who is signed in", 100, name="TOLLHOUSE_RATE_AUTHORIZE_PERSON"
+    )
+    rate_open_authorizations: int = setting(
+        "unanswered authorization requests of an application beyond which it gets no more without a session, or by device",
+        5_000,
+        name="TOLLHOUSE_RATE_AUTHORIZE_APPLICATION",
+    )
     password_queue: int = setting("password checks that can be queued, for each kind of caller; further ones return 503", 32)
     rate_webhook_test_per_min: int = setting(
         "webhook tests per minute and environment", 10, name="TOLLHOUSE_RATE_WEBHOOK_TEST"
