@@ -5248,6 +5248,7 @@ CREATE INDEX oauth_refresh_retries_by_expiry ON public.oauth_refresh_retries USI
 CREATE INDEX oauth_requests_by_age ON public.oauth_requests USING btree (created_at);
 CREATE UNIQUE INDEX oauth_requests_by_device_code ON public.oauth_requests USING btree (device_code_hash) WHERE (device_code_hash IS NOT NULL);
 CREATE UNIQUE INDEX oauth_requests_by_user_code ON public.oauth_requests USING btree (user_code) WHERE (user_code IS NOT NULL);
+CREATE INDEX oauth_requests_open ON public.oauth_requests USING btree (client_id, expires_at) WHERE (decision IS NULL);
 CREATE INDEX operator_actions_of_application ON public.operator_actions USING btree (client_id, id DESC) WHERE (client_id IS NOT NULL);
 CREATE INDEX operator_actions_of_merchant ON public.operator_actions USING btree (merchant_id, at DESC, id DESC);
 CREATE UNIQUE INDEX operator_approvals_open ON public.operator_approvals USING btree (kind, subject_id, terms, operator_key) WHERE (used_at IS NULL);

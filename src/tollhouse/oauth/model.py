@@ -345,10 +345,7 @@ class UnsupportedGrantType(ApiError):
 class TooManyOpen(RateLimited):
     """429, or by redirect: too many authorization requests of the application wait for an answer."""
 
-    code, message = (
-        "temporarily_unavailable",
-        "Too many authorization requests of this application are open. Try again later.",
-    )
+    code, message = "temporarily_unavailable", "Too many requests of this application wait for an answer. Try again later."
 
 
 class UnsupportedResponseType(ApiError):

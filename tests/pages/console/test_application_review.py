@@ -77,7 +77,7 @@ async def test_live_writes_wait_for_an_operator(olga: Actor, alice: Actor, app: 
     assert app.client_id in waiting
     assert "It waits for approval" in (await olga.send("GET", f"/operator/applications/{app.client_id}")).ok().text
     assert "?action=" in await review(olga, app)
-    assert "code" in (await consent(alice, await requested(alice, app), WRITES.split())).ok(303).query
+    assert "code" in (await consent(alice, await requested(alice, app), list[str](WRITES.split()))).ok(303).query
     assert app.client_id not in (await olga.send("GET", "/operator/applications", params={"only": "to_approve"})).ok().text
     await review(olga, app, status=409)
     rows = await app.owner.sql(KEPT, app.client_id)
