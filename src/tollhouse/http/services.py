@@ -3,6 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, Protocol, TypeVar
+from uuid import UUID
 
 from msgspec import Struct
 
@@ -11,6 +12,7 @@ from tollhouse.kernel.actor import SYSTEM, Actor
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.rails.registry import Rails
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.database.replica import Replica
 from tollhouse.platform.encryption import KeyRing
@@ -31,6 +33,18 @@ class ConnectionWebhooks(Protocol):
         reason: str,
     ) -> None:
         """Record an event for each connection whose application has an address for them, with its delivery."""
+        ...
+
+    async def replace_secret(self, work: "Work", sender_id: UUID) -> str:
+        """Create the signing secret of an application in place of the one before."""
+        ...
+
+    async def turn(self, work: "Work", sender_id: UUID, *, on: bool) -> None:
+        """Turn the delivery of an application's events on or off. Off, what waits is canceled."""
+        ...
+
+    def url_error(self, url: str, settings: Settings) -> Translatable | None:
+        """Why events cannot be sent to this address; None if they can."""
         ...
 
 

@@ -19,7 +19,7 @@ from tollhouse.oauth.connections import DisconnectResult
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
 from tollhouse.oauth.model import ApplicationChanged, ApplicationRevoked, ClientView, ConnectionView, GrantView
-from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate
+from tollhouse.oauth.settings import ClientStatusChange, SecretRotation, SettingsBody, SettingsUpdate, WebhookSecretRotation
 from tollhouse.platform.database.pool import Pool
 
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
@@ -100,6 +100,18 @@ async def pause_or_resume_client(caller: Person, client_id: str, body: ClientSta
 async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, work: Work) -> ClientView:
     """Rotate the client secret. The old one stops working immediately. Only this response contains the new one."""
     return await clients.rotate_secret(work, caller.merchant_id, client_id, body)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/oauth/clients/{client_id}/rotate-webhook-secret",
+    guard=signed_in,
+    errors=CHANGES,
+    recent_authentication="always",
+)
+async def rotate_webhook_secret(caller: Person, client_id: str, body: WebhookSecretRotation, work: Work) -> ClientView:
+    """Rotate the signing secret of events about connections. Only this response contains the new one."""
+    return await clients.rotate_webhook_secret(work, caller.merchant_id, client_id, body)
 
 
 @DASHBOARD_OPERATIONS.add(

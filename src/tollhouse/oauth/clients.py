@@ -7,6 +7,7 @@ changed since.
 from datetime import datetime
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
@@ -15,11 +16,11 @@ from tollhouse.accounts.identity.model import ApplicationSuspended, RecentAuthen
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
-from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId, new_id
 from tollhouse.oauth import clients_store, connections_store, disconnections, settings
 from tollhouse.oauth.clients_store import NewSecret
 from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
-from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody
+from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody, WebhookSecretRotation
 from tollhouse.platform.database.pool import Tx
 
 HINT_CHARS = 4
@@ -36,12 +37,14 @@ async def register(work: Work, owner: MerchantId, new: ClientSettings) -> Client
 async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, new: ClientSettings) -> ClientView | None:
     """Register an application with this id; None if it exists, for example because the form was submitted twice."""
     settings.require_refreshes(new.scopes, new.grant_types or DEFAULT_GRANT_TYPES)
+    require_reachable(work, new.connection_webhook_url)
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
     if not await clients_store.insert(work.tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, work.now):
         return None
+    webhook_secret = await _set_webhook(work, owner, client_id, None, new.connection_webhook_url)
     registered = await _get(work.tx, owner, client_id, work.now)
     await _record_event(work, owner, "application.registered", registered, changes({}, _settings_of(registered)))
-    return msgspec.structs.replace(registered, client_secret=secret) if secret else registered
+    return msgspec.structs.replace(registered, client_secret=secret or UNSET, webhook_secret=webhook_secret)
 
 
 async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
@@ -56,15 +59,19 @@ async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBo
     if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
         raise RecentAuthenticationRequired
     settings.require_refreshes(new.scopes, new.grant_types or before.grant_types)
+    require_reachable(work, new.connection_webhook_url)
     # Nothing below this line may refuse.
     await clients_store.update(work.tx, owner, client, settings.keep_unset(new, before), work.now)
+    webhook_secret = await _set_webhook(
+        work, owner, client.client_id, before.connection_webhook_url, new.connection_webhook_url
+    )
     if client.scopes - new.scopes:
         ended, changed = await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
         await work.services.connection_webhooks.announce(work, "connection.ended", ended, "no_scopes")
         await work.services.connection_webhooks.announce(work, "connection.changed", changed, "owner")
     after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(work, owner, "application.changed", after, changes(_settings_of(before), _settings_of(after)))
-    return after
+    return msgspec.structs.replace(after, webhook_secret=webhook_secret)
 
 
 async def pause_or_resume(work: Work, owner: MerchantId, client_id: str, change: ClientStatusChange) -> ClientView:
@@ -99,6 +106,43 @@ async def rotate_secret(work: Work, owner: MerchantId, client_id: str, rotation:
         work, owner, "application.secret_replaced", after, new_values(connections_ended=revoke_grants or None)
     )
     return msgspec.structs.replace(after, client_secret=secret)
+
+
+async def rotate_webhook_secret(
+    work: Work, owner: MerchantId, client_id: str, rotation: WebhookSecretRotation
+) -> ClientView:
+    """Replace the signing secret of events about connections immediately. Only this response contains the new one."""
+    client = await lock(work.tx, owner, client_id)
+    _require_version(client, settings.check_version(rotation.version))
+    sender = await clients_store.rotate_webhook_secret(work.tx, owner, client, work.now)
+    if sender is None:
+        raise ValidationFailed(FieldError("connection_webhook_url", "missing", messages.REQUIRED))
+    # Nothing below this line may refuse.
+    secret = await work.services.connection_webhooks.replace_secret(work, sender)
+    after = await _get(work.tx, owner, client.client_id, work.now)
+    await _record_event(work, owner, "application.webhook_secret_replaced", after)
+    return msgspec.structs.replace(after, webhook_secret=secret)
+
+
+def require_reachable(work: Work, url: str | UnsetType | None) -> None:
+    """Raises `ValidationFailed` if events about connections cannot be sent to this address."""
+    error = work.services.connection_webhooks.url_error(url, work.services.settings) if isinstance(url, str) else None
+    if error is not None:
+        raise ValidationFailed(FieldError("connection_webhook_url", "invalid_url", error))
+
+
+async def _set_webhook(
+    work: Work, owner: MerchantId, client_id: ClientId, before: str | None, url: str | UnsetType | None
+) -> str | UnsetType:
+    """Set the address for events about connections. Returns the signing secret of the first one."""
+    if isinstance(url, UnsetType) or url == before:
+        return UNSET
+    new_sender = new_id()
+    sender = await clients_store.set_webhook(work.tx, owner, client_id, url, new_sender)
+    if sender is None:
+        return UNSET
+    await work.services.connection_webhooks.turn(work, sender, on=url is not None)
+    return await work.services.connection_webhooks.replace_secret(work, sender) if sender == new_sender else UNSET
 
 
 async def revoke(work: Work, owner: MerchantId, client_id: str) -> ClientView:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from datetime import datetime
+from uuid import UUID
 
 from msgspec import UNSET, Struct
 
@@ -33,8 +34,9 @@ INSERT = """
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at,
-           c.revoked_at, c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url, c.secret_hint,
+           c.created_at, c.updated_at, c.revoked_at, c.suspended_at, c.approved_at, c.verified_at,
+           u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -48,8 +50,9 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.secret_hint, c.created_at, c.updated_at,
-           c.revoked_at, c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url, c.secret_hint,
+           c.created_at, c.updated_at, c.revoked_at, c.suspended_at, c.approved_at, c.verified_at,
+           u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -83,6 +86,17 @@ SET_STATUS = """
 ROTATE = """
     UPDATE oauth_clients SET secret_hash = $4, secret_hint = $5, version = version + 1, updated_at = $6
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked' AND client_type = 'confidential'
+"""
+SET_WEBHOOK = """
+    UPDATE oauth_clients
+    SET connection_webhook_url = $3,
+        webhook_sender_id = CASE WHEN $3::text IS NULL THEN webhook_sender_id ELSE coalesce(webhook_sender_id, $4) END
+    WHERE merchant_id = $1 AND id = $2 RETURNING webhook_sender_id
+"""
+ROTATE_OF_WEBHOOKS = """
+    UPDATE oauth_clients SET version = version + 1, updated_at = $4
+    WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked' AND webhook_sender_id IS NOT NULL
+    RETURNING webhook_sender_id
 """
 REVOKE = """
     UPDATE oauth_clients SET status = 'revoked', revoked_at = $3, version = version + 1, updated_at = $3
@@ -249,6 +263,18 @@ async def set_secret(tx: Tx, owner: MerchantId, client: LockedClient, secret: Ne
     _require_one_row(await tx.execute(ROTATE, owner, client.client_id, client.version, secret.hash, secret.hint, now))
 
 
+async def set_webhook(tx: Tx, owner: MerchantId, client_id: ClientId, url: str | None, new_sender: UUID) -> UUID | None:
+    """Set the address for events about connections. Returns who sends them: `new_sender` with the first address."""
+    sender: UUID | None = await tx.fetchval(SET_WEBHOOK, owner, client_id, url, new_sender)
+    return sender
+
+
+async def rotate_webhook_secret(tx: Tx, owner: MerchantId, client: LockedClient, now: datetime) -> UUID | None:
+    """Raise the version. Returns whose signing secret is to be replaced; None if there never was an address."""
+    sender: UUID | None = await tx.fetchval(ROTATE_OF_WEBHOOKS, owner, client.client_id, client.version, now)
+    return sender
+
+
 async def revoke(tx: Tx, owner: MerchantId, client: LockedClient, now: datetime) -> None:
     """Revoke the application permanently."""
     _require_one_row(await tx.execute(REVOKE, owner, client.client_id, now))
@@ -307,6 +333,7 @@ def _view(row: Row) -> ClientView:
         grant_types=row["grant_types"],
         require_par=row["require_par"],
         logo_uri=row["logo_uri"],
+        connection_webhook_url=row["connection_webhook_url"],
         policy_uri=row["policy_uri"],
         tos_uri=row["tos_uri"],
         scopes=Scopes(row["scope_mask"]).names(),

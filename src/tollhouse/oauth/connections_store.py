@@ -116,6 +116,22 @@ LIST_ACTIVE = f"""
     WHERE g.client_id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2
       AND c.connection_webhook_url IS NOT NULL
 """
+# Each once, whoever looks: what ended otherwise before is noted, too, but not returned.
+NOTE_EXPIRED = f"""
+    WITH due AS MATERIALIZED (
+        SELECT id FROM oauth_grants
+        WHERE revoked_at IS NULL AND expiry_noted_at IS NULL AND expires_at <= $1
+        ORDER BY expires_at LIMIT $2 FOR NO KEY UPDATE SKIP LOCKED
+    ), noted AS (
+        UPDATE oauth_grants g SET expiry_noted_at = $1 FROM oauth_clients c
+        WHERE g.id = ANY (ARRAY(SELECT id FROM due)) AND c.id = g.client_id
+        RETURNING {CHANGED_CONNECTION}, g.grant_epoch, g.expires_at
+    )
+    SELECT {", ".join(ChangedConnection.__struct_fields__)},
+           NOT EXISTS (SELECT FROM oauth_grant_cutoffs k WHERE k.client_id = noted.client_id
+                       AND k.grant_epoch = noted.grant_epoch AND k.revoked_at < noted.expires_at) AS ended_by_time
+    FROM noted
+"""
 HAS_GRANT = "SELECT EXISTS (SELECT FROM oauth_grants WHERE merchant_id = $1 AND id = $2)"
 REVOKE_WITHOUT_API_SCOPES = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'scopes_removed'
@@ -274,6 +290,12 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
     if row["revoked_at"] is not None:
         return ENDED_REASONS.get(row["revoked_because"])
     return None if now < row["expires_at"] else "expired"
+
+
+async def note_expired(tx: Tx, now: datetime, limit: int) -> tuple[int, list[ChangedConnection]]:
+    """Note that connections have expired. Returns how many, and those that nothing else had ended before."""
+    rows = [dict(row) for row in await tx.fetch(NOTE_EXPIRED, now, limit)]
+    return len(rows), [ChangedConnection(**row) for row in rows if row.pop("ended_by_time")]
 
 
 async def list_to_announce(tx: Tx, client_id: ClientId, now: datetime) -> list[ChangedConnection]:

@@ -117,6 +117,8 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """https URL of the privacy policy."""
     tos_uri: str | None
     """https URL of the terms of service."""
+    connection_webhook_url: str | None
+    """URL for events about connections."""
     version: int
     status: Annotated[ClientStatus, example("enabled")]
     """Whether merchants can connect it."""
@@ -135,6 +137,8 @@ class ClientView(Struct, frozen=True, kw_only=True):
     verified_at: Timestamp | UnsetType = UNSET
     """When an operator verified who is behind the application; absent if none has."""
     client_secret: str | UnsetType = UNSET
+    webhook_secret: Annotated[str | UnsetType, example("whsec_…")] = UNSET
+    """Signing secret of events about connections; only in the response that created it."""
 
 
 class ConnectionView(Struct, frozen=True, kw_only=True):

@@ -18,7 +18,7 @@ from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, Client
 from tollhouse.oauth.redirect_uris import UrlError
 
 GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
-KEPT = ("require_par", "logo_uri", "policy_uri", "tos_uri")
+KEPT = ("require_par", "logo_uri", "policy_uri", "tos_uri", "connection_webhook_url")
 """Members that keep their value when an update lacks them."""
 VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
@@ -51,6 +51,8 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """https URL of the terms of service. Left out of an update, it stays; `null` removes it."""
     require_par: Annotated[Any, FLAG, example(False)] = UNSET
     """Whether authorization requests must be pushed. Left out of an update, it stays; `null` is false."""
+    connection_webhook_url: Annotated[Any, TEXT, example("https://app.example/hooks/connections")] = UNSET
+    """URL for events about connections, https or of this machine. Left out of an update, it stays; `null` ends them."""
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -69,6 +71,18 @@ class SettingsUpdate(SettingsBody, frozen=True, forbid_unknown_fields=True):
         """Every invalid field, without the rules that depend on the application."""
         errors = _FieldErrors()
         _check(self, errors)
+        _version(self.version, errors)
+        return errors
+
+
+class WebhookSecretRotation(Struct, frozen=True, forbid_unknown_fields=True):
+    """Replace the signing secret of events about connections."""
+
+    version: Annotated[Any, NUMBER, example(1)] = UNSET
+
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+        """Every invalid field."""
+        errors = _FieldErrors()
         _version(self.version, errors)
         return errors
 
@@ -110,6 +124,7 @@ class ClientSettings(Struct, frozen=True):
     logo_uri: str | UnsetType | None
     policy_uri: str | UnsetType | None
     tos_uri: str | UnsetType | None
+    connection_webhook_url: str | UnsetType | None
 
 
 def keep_unset(new: ClientSettings, before: ClientView) -> ClientSettings:
@@ -142,6 +157,14 @@ def check_flag(field: str, sent: object, sent_version: object) -> tuple[bool, in
     flag, version, errors = _flag(field, sent, sent_version)
     errors.raise_if_any()
     return flag, version
+
+
+def check_version(sent: object) -> int:
+    """The version that a change is based on. Raises `ValidationFailed`."""
+    errors = _FieldErrors()
+    version = _version(sent, errors)
+    errors.raise_if_any()
+    return version
 
 
 def _flag(field: str, sent: object, sent_version: object) -> tuple[bool, int, "_FieldErrors"]:
@@ -179,6 +202,7 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         logo_uri=_https_url("logo_uri", body.logo_uri, errors),
         policy_uri=_https_url("policy_uri", body.policy_uri, errors),
         tos_uri=_https_url("tos_uri", body.tos_uri, errors),
+        connection_webhook_url=_connection_webhook_url(body.connection_webhook_url, errors),
     )
 
 
@@ -289,6 +313,15 @@ def require_refreshes(scopes: Scopes, grant_types: list[str]) -> None:
     """Raises `ValidationFailed` for `offline_access` without refreshes."""
     if OFFLINE.within(scopes) and "refresh_token" not in grant_types:
         raise ValidationFailed(FieldError("grant_types", "refresh_token_required", messages.REFRESHES_FOR_OFFLINE))
+
+
+def _connection_webhook_url(sent: object, errors: _FieldErrors) -> str | UnsetType | None:
+    if sent is UNSET:
+        return UNSET
+    url = _text("connection_webhook_url", sent, errors, required=False)
+    if url is not None and (error := redirect_uris.find_error(url)):
+        errors.add("connection_webhook_url", *error)
+    return url
 
 
 def _version(sent: object, errors: _FieldErrors) -> int:

@@ -5,13 +5,14 @@ Expiry is checked when a row is used; the jobs only bound the size of the tables
 
 from datetime import timedelta
 
-from tollhouse.http.services import Services
+from tollhouse.http.services import Services, Work
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
 from tollhouse.kernel.limits import GRANT_S, REFRESH_RETRY_S
 from tollhouse.oauth import (
     api,
     authorize,
+    connections_store,
     device,
     introspect,
     metadata,
@@ -31,6 +32,8 @@ REQUESTS_RETENTION = timedelta(hours=1)
 CODES_RETENTION = timedelta(seconds=GRANT_S) + timedelta(days=1)
 """Longer than the lifetime of a grant: a replayed code must still revoke its grant."""
 
+EXPIRED_AT_ONCE = 500
+
 TOKENS_RETENTION = timedelta(hours=6)
 """An expired token can still be revoked for six hours, which revokes its grant."""
 
@@ -48,6 +51,19 @@ async def delete_codes(services: Services) -> None:
 async def delete_refresh_retries(services: Services) -> None:
     """Delete the encrypted tokens of refreshes that cannot be repeated any more."""
     await delete_in_batches(services.db, store.DELETE_RETRIES, clock.now())
+
+
+async def announce_expired(services: Services) -> None:
+    """Announce connections that expired to their applications: each once, in the transaction that notes it."""
+    now = clock.now()
+
+    async def action(work: Work) -> int:
+        number, expired = await connections_store.note_expired(work.tx, work.now, EXPIRED_AT_ONCE)
+        await work.services.connection_webhooks.announce(work, "connection.ended", expired, "expired")
+        return number
+
+    while await services.transact(action, now) == EXPIRED_AT_ONCE:
+        pass
 
 
 async def drop_token_partitions(services: Services) -> None:
@@ -70,6 +86,7 @@ SLICE = Slice(
     jobs=(
         Job(600, delete_requests),
         Job(REFRESH_RETRY_S, delete_refresh_retries),
+        Job(60, announce_expired),
         Job(HOURLY_S, delete_codes),
         Job(HOURLY_S, drop_token_partitions),
     ),

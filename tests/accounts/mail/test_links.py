@@ -164,7 +164,7 @@ async def test_a_reset_of_an_unverified_address_revokes_all_before(
 ) -> None:
     """Mallory signed up with Dora's address. Dora resets the password, and nothing of Mallory's opens the account."""
     key = await dora.key()
-    app = await application(carl)
+    app = await application(carl, connection_webhook_url="https://app.example/hook")
     tokens = await app.connect(dora, "account:read offline_access")
     code = await app.code(dora, "account:read")
     await enrol(dora)
@@ -179,6 +179,8 @@ async def test_a_reset_of_an_unverified_address_revokes_all_before(
     (await log_in(dora, password=NEW)).ok()
     said = [row["deed"] for row in await mail_worker.sql(AUDITED, dora.merchant_id)]
     assert {"api_key.revoked", "grant.ended", "second_factor.removed"} <= set(said)
+    announced = "SELECT e.type FROM webhook_events e JOIN oauth_grants g ON g.id = e.source_id WHERE g.client_id = $1"
+    assert [row["type"] for row in await mail_worker.sql(announced, app.client_id)] == ["connection.ended"]
 
 
 async def test_a_reset_of_a_verified_address_leaves_keys_and_connections(

@@ -26,6 +26,7 @@ AuditEventType = Literal[
     "application.paused",
     "application.resumed",
     "application.secret_replaced",
+    "application.webhook_secret_replaced",
     "application.revoked",
     "application.suspended",
     "application.reactivated",

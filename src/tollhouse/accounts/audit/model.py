@@ -21,8 +21,8 @@ Changes = dict[str, tuple[Value, Value]]
 """For each field, the value before and the value after."""
 URL = re.compile(r"(https?://)(?:[^/?#]*@)?([^/?#]*)([^?#]*)(.*)", re.IGNORECASE | re.DOTALL)
 ELLIPSIS = "…"
-SECRET_PATH_FIELD = "webhook_url"  # noqa: S105 - a field name
-"""The URL whose path often holds a secret."""
+SECRET_PATH_FIELDS = frozenset({"webhook_url", "connection_webhook_url"})
+"""The URLs whose path often holds a secret."""
 
 Environment = Literal["", "test", "live", "account"]
 """`account`: events of neither environment."""
@@ -64,7 +64,7 @@ def _redact_text(name: str, text: str) -> str:
     match = URL.fullmatch(text)
     if match is not None:
         scheme, host, path, rest = match.groups()
-        if name == SECRET_PATH_FIELD:
+        if name in SECRET_PATH_FIELDS:
             path, rest = "", path.strip("/") + rest
         text = f"{scheme}{host}{path}{ELLIPSIS if rest else ''}"
     return text if len(text) <= AUDIT_VALUE_CHARS_MAX else text[: AUDIT_VALUE_CHARS_MAX - 1] + ELLIPSIS

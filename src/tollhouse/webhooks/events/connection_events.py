@@ -6,16 +6,19 @@ merchant sees them among its events, in its feed or at its addresses, and they h
 
 from collections.abc import Sequence
 from typing import Any, Literal
+from uuid import UUID
 
 from tollhouse.http.services import Work
 from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.text import Translatable
 from tollhouse.platform.database.packed_json import pack_value
 from tollhouse.platform.database.wakeups import wakeups
-from tollhouse.webhooks.events import store
-from tollhouse.webhooks.events.destination import destination_key
+from tollhouse.platform.settings.config import Settings
+from tollhouse.webhooks.events import environments_store, secrets, store
+from tollhouse.webhooks.events.destination import check_destination_url, destination_key
 from tollhouse.webhooks.events.record import HELD_FOR, payload
 
 AT_ONCE = 1_000
@@ -33,6 +36,35 @@ async def announce(
         await work.tx.execute(
             store.RECORD_OF_CONNECTIONS, event_type, *zip(*some, strict=True), work.now, HELD_FOR, work.actor.request_id
         )
+
+
+async def replace_secret(work: Work, sender_id: UUID) -> str:
+    """Create the signing secret of an application, for both environments, in place of the one before."""
+    secret = secrets.random_secret()
+    for env in _environments(sender_id):
+        await secrets.lock(work.tx, env)
+        await secrets.replace(work.tx, env, work.services.keys, work.now, secret=secret)
+    return secret
+
+
+async def turn(work: Work, sender_id: UUID, *, on: bool) -> None:
+    """Turn the delivery of an application's events on or off. Off, what waits is canceled."""
+    for env in _environments(sender_id):
+        await secrets.lock(work.tx, env)
+        if on:
+            await work.tx.execute(environments_store.ENABLE_DELIVERY, env.merchant_id, env.mode)
+        else:
+            await work.tx.execute(environments_store.DISABLE_DELIVERY, env.merchant_id, env.mode, work.now)
+            await store.cancel_pending(work.tx, env)
+
+
+def url_error(url: str, settings: Settings) -> Translatable | None:
+    """Why events cannot be sent to this address; None if they can. Only its text is checked here."""
+    return check_destination_url(url, livemode=False, settings=settings)
+
+
+def _environments(sender_id: UUID) -> tuple[MerchantEnv, MerchantEnv]:
+    return MerchantEnv(MerchantId(sender_id), "live"), MerchantEnv(MerchantId(sender_id), "test")
 
 
 def _row(

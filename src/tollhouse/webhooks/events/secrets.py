@@ -68,10 +68,12 @@ async def activate(tx: Tx, env: MerchantEnv, now: datetime, overlap: timedelta =
     return True
 
 
-async def replace(tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime, overlap: timedelta = NO_OVERLAP) -> str:
+async def replace(
+    tx: Tx, env: MerchantEnv, keys: KeyRing, now: datetime, overlap: timedelta = NO_OVERLAP, secret: str | None = None
+) -> str:
     """Create an active secret in place of the current one, and return it. That one signs beside it during the overlap."""
     await _retire_active(tx, env, now, overlap)
-    secret = await _insert(tx, env, "active", keys, now)
+    secret = await _insert(tx, env, "active", keys, now, secret)
     await tx.execute(store.RELEASE_HELD, env.merchant_id, env.mode)
     return secret
 
@@ -94,8 +96,13 @@ async def _retire_active(tx: Tx, env: MerchantEnv, now: datetime, overlap: timed
     await tx.execute(environments_store.RETIRE, env.merchant_id, env.mode, "active", now, signs_until)
 
 
-async def _insert(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime) -> str:
-    secret = PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
+def random_secret() -> str:
+    """A new secret."""
+    return PREFIX + base64.b64encode(secrets.token_bytes(RANDOM_BYTES)).decode()
+
+
+async def _insert(tx: Tx, env: MerchantEnv, state: str, keys: KeyRing, now: datetime, secret: str | None = None) -> str:
+    secret = secret or random_secret()
     row = await tx.fetchrow(environments_store.NEXT_VERSION, env.merchant_id, env.mode)
     version: int = row["version"] if row is not None else 1
     encrypted = keys.encrypt(secret.encode(), _associated_data(env, version))

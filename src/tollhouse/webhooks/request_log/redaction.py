@@ -86,6 +86,7 @@ ADDRESSES = frozenset(
         "logo_uri",
         "policy_uri",
         "tos_uri",
+        "connection_webhook_url",
     }
 )
 """Only the host of these is kept: paths may contain tokens."""
