@@ -1,22 +1,23 @@
-"""Clients of others: the official ones for Python and TypeScript, the inspector, and the conformance tests of the protocol."""
+"""Clients of others: the official ones for Python and TypeScript, and the inspector."""
 
 import json
-from typing import Any
-from urllib.parse import parse_qs, urlsplit
+from urllib.parse import parse_qs, urlencode, urlsplit
 
 import httpx2
 import pytest
-from mcp import ClientSession
 from mcp.client.auth import OAuthClientProvider
 from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
 
-from tests.cast import Actor, Application, application, consent
-from tests.payments.shop import COFFEE
+from mcp import ClientSession
+from tests.cast import Actor, Application, consent
+from tests.mcp.programs import CALLBACK, Program, run
 
 pytestmark = pytest.mark.long
-CALLBACK = "http://localhost:3030/callback"
+INSPECTOR = "node_modules/.bin/mcp-inspector"
+PUBLIC = "none"
+"""How public applications authenticate."""
 GRANTED = ["account:read", "payments:read"]
 
 
@@ -26,7 +27,7 @@ class Storage:
     def __init__(self, client_id: str, issuer: str) -> None:
         self.tokens: OAuthToken | None = None
         self.client = OAuthClientInformationFull(
-            client_id=client_id, redirect_uris=[CALLBACK], token_endpoint_auth_method="none", issuer=issuer
+            client_id=client_id, redirect_uris=[CALLBACK], token_endpoint_auth_method=PUBLIC, issuer=issuer
         )
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -38,14 +39,8 @@ class Storage:
     async def get_client_info(self) -> OAuthClientInformationFull | None:
         return self.client
 
-    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:
+    async def set_client_info(self, client_info: OAuthClientInformationFull) -> None:  # noqa: ARG002 - its protocol
         raise AssertionError("nobody registers here")
-
-
-@pytest.fixture
-async def app(bob: Actor) -> Application:
-    """A public application with every scope: clients request what the metadata of `/mcp` list, and the merchant selects."""
-    return await application(bob, "public", redirect_uris=[CALLBACK])
 
 
 async def follow(merchant: Actor, url: str, granted: list[str]) -> dict[str, str]:
@@ -56,7 +51,7 @@ async def follow(merchant: Actor, url: str, granted: list[str]) -> dict[str, str
     return {name: values[0] for name, values in parse_qs(urlsplit(answer.location).query).items()}
 
 
-async def test_the_python_client_connects_and_calls(app: Application, alice: Actor) -> None:
+async def test_the_python_client_connects_and_calls(public_app: Application, alice: Actor) -> None:
     url = f"{alice.service.url}/mcp"
     opened: list[str] = []
 
@@ -67,8 +62,8 @@ async def test_the_python_client_connects_and_calls(app: Application, alice: Act
         sent = await follow(alice, opened[-1], GRANTED)
         return AuthorizationCodeResult(code=sent["code"], state=sent["state"], iss=sent["iss"])
 
-    metadata = OAuthClientMetadata(redirect_uris=[CALLBACK], token_endpoint_auth_method="none")
-    storage = Storage(app.client_id, alice.service.url)
+    metadata = OAuthClientMetadata(redirect_uris=[CALLBACK], token_endpoint_auth_method=PUBLIC)
+    storage = Storage(public_app.client_id, alice.service.url)
     provider = OAuthClientProvider(url, metadata, storage, redirect, callback)
     async with (
         httpx2.AsyncClient(auth=provider) as http,
@@ -80,6 +75,31 @@ async def test_the_python_client_connects_and_calls(app: Application, alice: Act
         assert names == ["find_operation", "read", "propose", "act"]
         result = await session.call_tool("read", {"operation": "account"})
         assert not result.is_error
+        assert result.structured_content is not None
         assert result.structured_content["data"]["merchant_id"] == alice.merchant_id
     assert parse_qs(urlsplit(opened[0]).query)["resource"] == [url]
     assert storage.tokens is not None
+
+
+@pytest.mark.usefixtures("npm_packages")
+async def test_the_typescript_client_connects_and_calls(public_app: Application, alice: Actor) -> None:
+    async with Program("connect.mjs", f"{alice.service.url}/mcp", public_app.client_id, CALLBACK) as client:
+        address = await client.line_with("/api/v2/oauth/authorize")
+        assert parse_qs(urlsplit(address).query)["resource"] == [f"{alice.service.url}/mcp"]
+        sent = await follow(alice, address, GRANTED)
+        await client.write(f"{CALLBACK}?{urlencode(sent)}")
+        seen = json.loads(await client.line_with('"tools"'))
+    assert seen["tools"] == ["find_operation", "read", "propose", "act"]
+    assert seen["result"]["structuredContent"]["data"]["merchant_id"] == alice.merchant_id
+
+
+@pytest.mark.usefixtures("npm_packages")
+async def test_the_inspector_lists_and_calls(alice: Actor) -> None:
+    sent = ("--cli", f"{alice.service.url}/mcp", "--header", f"X-API-Key: {await alice.key()}")
+    status, output, messages = await run(INSPECTOR, *sent, "--method", "tools/list", "--strict")
+    assert status == 0, messages
+    assert [tool["name"] for tool in json.loads(output)["tools"]] == ["find_operation", "read", "propose", "act"]
+    call = ("--method", "tools/call", "--tool-name", "read", "--tool-arg", "operation=account")
+    status, output, messages = await run(INSPECTOR, *sent, *call)
+    assert status == 0, messages
+    assert json.loads(output)["structuredContent"]["data"]["merchant_id"] == alice.merchant_id

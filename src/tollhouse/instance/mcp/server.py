@@ -87,7 +87,7 @@ class MessageExchange:
         async with manager.run():
             await manager.handle_request(scope, receive, send)
         start, *rest = sent
-        response = Response(b"".join(message.get("body", b"") for message in rest), start["status"])
+        response = Response(b"".join(message.get("body", b"") for message in rest), int(start["status"]))
         response.raw_headers += [(name, value) for name, value in start["headers"] if name == b"content-type"]
         return response
 
