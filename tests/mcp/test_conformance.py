@@ -23,10 +23,11 @@ REASONS = {
         " prompts-get-simple prompts-get-with-args prompts-get-embedded-resource prompts-get-with-image caching"
     ),
     "No tool of this server requests input from the client: the merchant decides in the dashboard.": (
-        "input-required-result-basic-elicitation input-required-result-basic-sampling input-required-result-basic-list-roots"
-        " input-required-result-request-state input-required-result-multiple-input-requests"
-        " input-required-result-multi-round input-required-result-non-tool-request input-required-result-result-type input-required-result-tampered-state"
-        " input-required-result-capability-check"
+        "input-required-result-basic-elicitation input-required-result-basic-sampling"
+        " input-required-result-basic-list-roots input-required-result-request-state"
+        " input-required-result-multiple-input-requests input-required-result-multi-round"
+        " input-required-result-non-tool-request input-required-result-result-type"
+        " input-required-result-tampered-state input-required-result-capability-check"
     ),
     "Tasks are an extension, which this server does not offer.": (
         "tasks-lifecycle tasks-capability-negotiation tasks-wire-fields tasks-request-state-removal tasks-mrtr-input"

@@ -6,9 +6,9 @@ from urllib.parse import parse_qs, urlencode, urlsplit
 import httpx2
 import pytest
 from mcp.client.auth import OAuthClientProvider
-from mcp.client.auth.oauth2 import AuthorizationCodeResult
 from mcp.client.streamable_http import streamable_http_client
-from mcp.shared.auth import OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from mcp.shared.auth import AuthorizationCodeResult, OAuthClientInformationFull, OAuthClientMetadata, OAuthToken
+from pydantic import AnyUrl
 
 from mcp import ClientSession
 from tests.cast import Actor, Application, consent
@@ -27,7 +27,7 @@ class Storage:
     def __init__(self, client_id: str, issuer: str) -> None:
         self.tokens: OAuthToken | None = None
         self.client = OAuthClientInformationFull(
-            client_id=client_id, redirect_uris=[CALLBACK], token_endpoint_auth_method=PUBLIC, issuer=issuer
+            client_id=client_id, redirect_uris=[AnyUrl(CALLBACK)], token_endpoint_auth_method=PUBLIC, issuer=issuer
         )
 
     async def get_tokens(self) -> OAuthToken | None:
@@ -62,7 +62,7 @@ async def test_the_python_client_connects_and_calls(public_app: Application, ali
         sent = await follow(alice, opened[-1], GRANTED)
         return AuthorizationCodeResult(code=sent["code"], state=sent["state"], iss=sent["iss"])
 
-    metadata = OAuthClientMetadata(redirect_uris=[CALLBACK], token_endpoint_auth_method=PUBLIC)
+    metadata = OAuthClientMetadata(redirect_uris=[AnyUrl(CALLBACK)], token_endpoint_auth_method=PUBLIC)
     storage = Storage(public_app.client_id, alice.service.url)
     provider = OAuthClientProvider(url, metadata, storage, redirect, callback)
     async with (

@@ -1,6 +1,8 @@
 """Connections for `/mcp`: their tokens open nothing else, and what they may not do, the merchant can be asked for."""
 
+import asyncio
 from typing import Any
+from uuid import uuid4
 
 import pytest
 
@@ -8,6 +10,8 @@ from tests.cast import Actor, Application, application
 from tests.mcp.agent import Agent, with_key, with_token
 from tests.payments.shop import COFFEE
 from tests.transfers.withdrawals.steps import TO_NINA
+from tollhouse.accounts.identity.guards import SpendingGuard
+from tollhouse.instance.api import OPERATIONS
 
 ACT = {"operation": "open_link", "body": COFFEE, "idempotency_key": "k"}
 STARTS_WITH = "SELECT mode, resource, proposals_only FROM oauth_grants WHERE client_id = $1 ORDER BY created_at"
@@ -70,7 +74,42 @@ async def test_live_connections_start_with_proposals(app: Application, alice: Ac
 
 async def test_no_live_agent_moves_money_by_itself(app: Application, alice: Actor) -> None:
     """Nor with a live API key, which has no consent page."""
-    sent = {"operation": "request_withdrawal", "body": TO_NINA, "idempotency_key": "k"}
-    connected = await with_token(app, alice, "withdrawals:write", mode="live")
-    (await connected.tool("act", **sent)).refused("proposal_required")
-    (await (await with_key(alice, mode="live")).tool("act", **sent)).refused("proposal_required")
+    spending = [operation for operation in OPERATIONS if isinstance(operation.guard, SpendingGuard)]
+    assert {operation.handler.__name__ for operation in spending} >= {
+        "request_withdrawal",
+        "convert",
+        "make_balance_payment",
+    }
+    agents = (
+        await with_token(app, alice, "withdrawals:write conversions:write fulfillments:write payments:write", mode="live"),
+        await with_key(alice, mode="live"),
+    )
+    for operation in spending:
+        if "balance-payments" in operation.guard.label:
+            continue
+        names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+        sent = {"operation": operation.handler.__name__, "parameters": dict.fromkeys(names, str(uuid4()))}
+        for agent in agents:
+            (await agent.tool("act", **sent, body={}, idempotency_key="k")).refused("proposal_required")
+
+
+async def test_the_merchant_approves_what_an_agent_proposes(app: Application, alice: Actor) -> None:
+    (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "100.00"})).ok(201)
+    agent = await with_token(app, alice, "withdrawals:read withdrawals:write")
+    sent = {"operation": "withdrawals", "body": TO_NINA, "idempotency_key": "payday-1"}
+    made = await asyncio.gather(*(agent.tool("propose", **sent) for _ in range(5)))
+    assert len({result.data["id"] for result in made}) == 1
+    proposal = made[0].data
+    assert proposal["status"] == "waiting"
+    assert (await agent.read("list_withdrawals")).data["withdrawals"] == []
+    (await alice.dashboard("POST", f"/proposals/{proposal['id']}/approve")).ok()
+    assert (await agent.read("read_proposal", proposal_id=proposal["id"])).data["status"] == "approved"
+    [withdrawal] = (await agent.read("list_withdrawals")).data["withdrawals"]
+    assert withdrawal["amount"] == TO_NINA["amount"]
+    webhook = TO_NINA | {"webhook_url": "https://evil.example/steal"}
+    sent = {"operation": "withdrawals", "body": webhook, "idempotency_key": "payday-2"}
+    (await agent.tool("propose", **sent)).refused("invalid_arguments")
+    (await agent.tool("propose", operation="settings", body={}, idempotency_key="k")).refused("invalid_arguments")
+    refunds = {"operation": "refunds", "body": {"transaction_id": str(uuid4()), "amount": "1.00"}, "idempotency_key": "k"}
+    answer = await agent.message("tools/call", {"name": "propose", "arguments": refunds})
+    answer.refused("missing_scope", 403)

@@ -133,8 +133,6 @@ async def act(context: Context, arguments: ActArguments) -> Json:
     if unknown:
         raise ToolError("invalid_arguments", "`parameters` has values that are not in the path of this operation.")
     _require_no_webhooks(arguments.body)
-    if context.caller.proposals_only and operation.name in PROPOSED:
-        raise ToolError("proposal_required", "This connection can only propose this to the merchant. Use the tool propose.")
     body = arguments.body if operation.body is None or arguments.body is not None else {}
     answer = await _call(context, operation.method, path, body=body, idempotency_key=arguments.idempotency_key)
     return _result(context, answer, answer.body)
