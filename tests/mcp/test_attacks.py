@@ -29,6 +29,8 @@ TABLES = """
 """
 """Everything that a merchant has, without the log of what was tried."""
 WITHHELD = ("webhooks:", "settings:")
+PROPOSE = ("POST", "/proposals")
+"""It has a tool of its own."""
 NO_IDS: tuple[Any, ...] = (
     *("../account", "..", ".", "", "a/b", "a%2fb", "%2e%2e", "x\r\nX-API-Key: y", "a?mode=live", "a#b", "\u00e9", "x" * 65),
     *("{link_id}", "a\x7f", " ", 7, None, True, [], ["a"], {"a": 1}),
@@ -93,7 +95,7 @@ async def test_an_agent_that_only_reads_payments_can_do_nothing_else(scene: Scen
         if "payments:read" in scopes or scopes == ["any credential"]:
             assert operation.method == "GET"
             assert code == ("not_found" if "dispute_id" in operation.uuids else ""), (operation.full_path, code)
-        elif all(scope.startswith(WITHHELD) for scope in scopes):
+        elif all(scope.startswith(WITHHELD) for scope in scopes) or (operation.method, operation.path) == PROPOSE:
             assert code == "unknown_operation", operation.full_path
         else:
             assert code == "missing_scope", (operation.full_path, code)
@@ -113,7 +115,7 @@ async def test_objects_of_others_and_of_the_other_mode_do_not_exist(scene: Scene
         if operation.uuids and not operation.path.startswith("/webhook"):
             for agent in (thief, other_mode):
                 code = await attempt(agent, scene, operation)
-                known = {"not_found", "application_required", "test_mode_only", "validation_failed"}
+                known = {"not_found", "application_required", "test_mode_only", "validation_failed", "proposal_required"}
                 assert code in known, (operation.full_path, code)
                 tried += 1
     assert await state_of(scene.merchant) == before
