@@ -76,6 +76,10 @@ class NodeClient:
         """As the protocol says."""
         return await self._do("refresh")
 
+    async def introspect(self) -> dict[str, Any]:
+        """What the service says of the last access token; only of clients that can introspect."""
+        return await self._do("introspect")
+
     async def revoke(self) -> None:
         """As the protocol says."""
         await self._do("revoke")

@@ -86,6 +86,28 @@ async def test_the_whole_way(client: Client, registration: tuple[Application, Re
     assert refused.value.code == "invalid_grant"
 
 
+@NPM
+@pytest.mark.parametrize("registration", ["basic", "body"], indirect=True)
+@pytest.mark.usefixtures("npm_packages")
+async def test_pushed_requests_resources_and_introspection(
+    registration: tuple[Application, Registration], alice: Actor
+) -> None:
+    app, registered = registration
+    async with node_client("oauth4webapi-extras") as client:
+        assert await client.discover(registered) == registered.issuer
+        url = await client.authorize(ASKED)
+        assert "request_uri=" in url
+        assert "redirect_uri=" not in url
+        await client.exchange(await callback_of(alice, url, GRANTED))
+        tokens = await client.refresh()
+        (await account(app, tokens)).ok()
+        said = await client.introspect()
+        assert said["active"] is True
+        assert (said["aud"], said["sub"]) == (f"{registered.issuer}/api/v2/integration", alice.merchant_id)
+        await client.revoke()
+        assert await client.introspect() == {"active": False}
+
+
 @pytest.mark.covers("O-59")
 async def test_a_denial_is_understood(client: Client, registration: tuple[Application, Registration], alice: Actor) -> None:
     await client.discover(registration[1])
