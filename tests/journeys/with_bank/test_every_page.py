@@ -28,6 +28,8 @@ NOT_LINKED = {
     "/device": "a program on another device shows it",
     "/operator/applications/{client_id}/allow-device-writes": "on applications that connect devices",
     "/operator/applications/{client_id}/withdraw-device-writes": "after allowing",
+    "/operator/applications/{client_id}/withdraw-approval": "after approving",
+    "/operator/applications/{client_id}/withdraw-verification": "after verifying",
     "/operator/applications/{client_id}/reactivate": "after suspending",
     "/operator/bitcoin-payouts": "with a rail of Bitcoin",
     "/operator/bitcoin-payouts/{batch_id}": "with a rail of Bitcoin",
