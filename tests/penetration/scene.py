@@ -15,6 +15,7 @@ BODIES: dict[str, dict[str, Any]] = {
     "/conversions": {"from_currency": "EUR", "to_currency": "USD", "amount": "1.00"},
     "/conversion-rules": {"from_currency": "EUR", "to_currency": "USD", "trigger": "on_payment"},
     "/fulfillments": GEMS,
+    "/proposals": {"operation": "fulfillments", "body": GEMS},
     "/withdrawals": TO_NINA,
     "/withdrawal-batches": {"withdrawals": [TO_NINA]},
     "/withdrawal-recipients": {"method_id": "sandbox:EUR", "receiver": "Nina Nowak", "name": "Nina"},
@@ -79,6 +80,7 @@ async def build(merchant: Actor, owner: Actor) -> Scene:
         ("refund_id", f"/transactions/{payments[paid['id']]}/refunds", {"amount": "1.00"}),
         ("withdrawal_id", "/withdrawals", TO_NINA),
         ("fulfillment_id", "/fulfillments", GEMS),
+        ("proposal_id", "/proposals", {"operation": "fulfillments", "body": GEMS}),
     )
     ids = {name: (await merchant.post(path, body, key=str(uuid4()))).ok(201).body["id"] for name, path, body in paths}
     app, public = await application(owner), await application(owner, "public")

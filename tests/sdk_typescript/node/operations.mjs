@@ -147,6 +147,14 @@ async function conversions() {
   await rules.delete(rule.id);
 }
 
+async function proposals() {
+  const order = { product_id: "sandbox:gems", quantity: 10, recipient: { player_id: "nina-7" } };
+  const proposal = await merchant.proposals.create({ operation: "fulfillments", body: order });
+  assert.equal((await merchant.proposals.get(proposal.id)).status, "waiting");
+  await merchant.proposals.list();
+  assert.equal((await merchant.proposals.cancel(proposal.id)).status, "canceled");
+}
+
 async function fulfillments() {
   await merchant.fulfillmentProducts.list();
   const order = { product_id: "sandbox:gems", quantity: 10, recipient: { player_id: "nina-7" } };
@@ -186,3 +194,4 @@ await balancePayments();
 await withdrawals();
 await conversions();
 await fulfillments();
+await proposals();
