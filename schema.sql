@@ -3639,10 +3639,15 @@ CREATE TABLE public.oauth_clients (
     approved_at timestamp with time zone,
     verified_at timestamp with time zone,
     require_par boolean DEFAULT false NOT NULL,
+    token_endpoint_auth_method text,
+    jwks jsonb,
+    jwks_uri text,
+    CONSTRAINT oauth_clients_auth_method CHECK (((token_endpoint_auth_method IS NULL) OR ((token_endpoint_auth_method = 'none'::text) AND (client_type = 'public'::text)) OR ((token_endpoint_auth_method = ANY (ARRAY['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text])) AND (client_type = 'confidential'::text)))),
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
     CONSTRAINT oauth_clients_grant_types CHECK (((grant_types <@ '{authorization_code,refresh_token,urn:ietf:params:oauth:grant-type:device_code}'::text[]) AND (grant_types && '{authorization_code,urn:ietf:params:oauth:grant-type:device_code}'::text[]))),
+    CONSTRAINT oauth_clients_keys CHECK (((num_nonnulls(jwks, jwks_uri) <= 1) AND ((token_endpoint_auth_method IS DISTINCT FROM 'private_key_jwt'::text) OR (num_nonnulls(jwks, jwks_uri) = 1)))),
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) <= 10) AND ((cardinality(redirect_uris) >= 1) OR (NOT ('authorization_code'::text = ANY (grant_types)))))),
     CONSTRAINT oauth_clients_reviewed CHECK (((merchant_id IS NOT NULL) OR (num_nonnulls(approved_at, verified_at) = 0))),
     CONSTRAINT oauth_clients_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
@@ -3655,6 +3660,7 @@ COMMENT ON COLUMN public.oauth_clients.device_writes_allowed_at IS 'since when a
 COMMENT ON COLUMN public.oauth_clients.webhook_sender_id IS 'stands for the application where tables of webhooks have a merchant';
 COMMENT ON COLUMN public.oauth_clients.approved_at IS 'since when an operator lets merchants give it live write permissions';
 COMMENT ON COLUMN public.oauth_clients.verified_at IS 'since when an operator vouches for its owner, name and website';
+COMMENT ON COLUMN public.oauth_clients.token_endpoint_auth_method IS 'null: the secret by either method, or none for a public application';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -3678,6 +3684,11 @@ CREATE TABLE public.oauth_codes (
     CONSTRAINT oauth_codes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_codes_resource_check CHECK ((resource = ANY (ARRAY['api'::text, 'mcp'::text]))),
     CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0))
+);
+CREATE TABLE public.oauth_documents (
+    url text NOT NULL,
+    body bytea NOT NULL,
+    fetched_at timestamp with time zone NOT NULL
 );
 CREATE TABLE public.oauth_grant_activity (
     grant_id uuid NOT NULL,
@@ -4341,6 +4352,11 @@ CREATE TABLE public.transaction_steps (
     detail text,
     at timestamp with time zone NOT NULL
 );
+CREATE TABLE public.used_jtis (
+    jti_hash bytea NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    CONSTRAINT used_jtis_jti_hash_check CHECK ((octet_length(jti_hash) = 32))
+);
 CREATE TABLE public.users (
     id uuid NOT NULL,
     merchant_id uuid NOT NULL,
@@ -4953,6 +4969,8 @@ ALTER TABLE ONLY public.oauth_clients
     ADD CONSTRAINT oauth_clients_webhook_sender_id_key UNIQUE (webhook_sender_id);
 ALTER TABLE ONLY public.oauth_codes
     ADD CONSTRAINT oauth_codes_pkey PRIMARY KEY (code_hash);
+ALTER TABLE ONLY public.oauth_documents
+    ADD CONSTRAINT oauth_documents_pkey PRIMARY KEY (url);
 ALTER TABLE ONLY public.oauth_grant_activity
     ADD CONSTRAINT oauth_grant_activity_pkey PRIMARY KEY (grant_id);
 ALTER TABLE ONLY public.oauth_grant_cutoffs
@@ -5087,6 +5105,8 @@ ALTER TABLE ONLY public.transactions
     ADD CONSTRAINT transactions_rail_mode_rail_reference_key UNIQUE (rail, mode, rail_reference);
 ALTER TABLE public.transactions
     ADD CONSTRAINT transactions_refund_required_reason_check CHECK ((refund_required_reason = ANY (ARRAY['underpaid'::text, 'late'::text, 'duplicate'::text, 'after_cancel'::text, 'wrong_asset'::text, 'balance_limit'::text, 'position_limit'::text]))) NOT VALID;
+ALTER TABLE ONLY public.used_jtis
+    ADD CONSTRAINT used_jtis_pkey PRIMARY KEY (jti_hash);
 ALTER TABLE ONLY public.users
     ADD CONSTRAINT users_email_key_key UNIQUE (email_key);
 ALTER TABLE ONLY public.users
@@ -5241,6 +5261,7 @@ CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occa
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
+CREATE INDEX oauth_documents_by_age ON public.oauth_documents USING btree (fetched_at);
 CREATE INDEX oauth_grants_by_expiry ON public.oauth_grants USING btree (expires_at) WHERE ((revoked_at IS NULL) AND (expiry_noted_at IS NULL));
 CREATE INDEX oauth_grants_limited ON public.oauth_grants USING btree (merchant_id, mode, client_id) WHERE (limits IS NOT NULL);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
@@ -5313,6 +5334,7 @@ CREATE INDEX transactions_succeeded ON public.transactions USING btree (merchant
 CREATE INDEX transactions_to_decide ON public.transactions USING btree (merchant_id, mode) WHERE (status = 'refund_required'::text);
 CREATE INDEX transactions_underpaid ON public.transactions USING btree (payment_link_id) WHERE ((status = 'pending'::text) AND (received_minor > 0));
 CREATE INDEX transactions_unpaid_by_amount ON public.transactions USING btree (rail, currency, amount_minor, created_at DESC) WHERE ((mode = 'live'::text) AND (status = ANY (ARRAY['pending'::text, 'expired'::text])));
+CREATE INDEX used_jtis_by_expiry ON public.used_jtis USING btree (expires_at);
 CREATE INDEX users_of_merchant ON public.users USING btree (merchant_id);
 CREATE INDEX webhook_deliveries_later_due ON public.webhook_deliveries_later USING btree (run_at);
 CREATE INDEX webhook_deliveries_later_held ON public.webhook_deliveries_later USING btree (merchant_id, mode) WHERE held;

@@ -91,6 +91,7 @@ LOCAL = {
     "ledger_daily_totals",
     "ledger_daily_totals_state",
     "mails",
+    "oauth_documents",
     "operator_actions",
     "operator_approvals",
     "operator_sessions",
@@ -107,6 +108,7 @@ LOCAL = {
     "rail_measurements",
     "schema_migrations",
     "secret_keys",
+    "used_jtis",
     "worker_signs",
 }
 """Of the instance as a whole: what operators, its bank account and its workers have."""

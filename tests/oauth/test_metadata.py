@@ -14,7 +14,8 @@ PERMISSION_LIST = "/api/v2/oauth/permissions"
 async def test_metadata(mallory: Actor) -> None:
     base = mallory.service.url
     answer = (await mallory.anonymously("GET", METADATA)).ok()
-    methods = ["client_secret_basic", "client_secret_post", "none"]
+    methods = ["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]
+    algorithms = ["ES256", "PS256", "Ed25519", "EdDSA"]
     assert answer.headers["Content-Type"] == "application/json"
     assert answer.headers["Cache-Control"] == "public, max-age=3600"
     assert answer.body == {
@@ -28,11 +29,14 @@ async def test_metadata(mallory: Actor) -> None:
         "device_authorization_endpoint": f"{base}/api/v2/oauth/device_authorization",
         "grant_types_supported": ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"],
         "token_endpoint_auth_methods_supported": methods,
+        "token_endpoint_auth_signing_alg_values_supported": algorithms,
         "revocation_endpoint_auth_methods_supported": methods,
+        "revocation_endpoint_auth_signing_alg_values_supported": algorithms,
         "pushed_authorization_request_endpoint": f"{base}/api/v2/oauth/par",
         "require_pushed_authorization_requests": False,
         "introspection_endpoint": f"{base}/api/v2/oauth/introspect",
-        "introspection_endpoint_auth_methods_supported": methods[:2],
+        "introspection_endpoint_auth_methods_supported": methods[:3],
+        "introspection_endpoint_auth_signing_alg_values_supported": algorithms,
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
         "service_documentation": f"{base}/docs",

@@ -19,10 +19,12 @@ from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.limits import CHALLENGE_CHARS, VERIFIER_CHARS_MAX, VERIFIER_CHARS_MIN
-from tollhouse.oauth import clients_store
+from tollhouse.oauth import assertions, clients_store
 from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
+from tollhouse.oauth.store import ClientProof
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
+ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 NO_HASH = bytes(32)
 """Compared with for unknown clients, so that they take the same time."""
 
@@ -31,28 +33,27 @@ CHALLENGE = re.compile(rf"[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}")
 
 
 class SentCredentials(NamedTuple):
-    """The credentials of a request. A public client sends no secret."""
+    """The credentials of a request. A public client sends no secret; for one that signs, a digest stands for its keys."""
 
     client_id: ClientId
-    secret: str | None
-
-    @property
-    def secret_hash(self) -> bytes | None:
-        """The digest of the secret, as applications store it."""
-        return None if self.secret is None else tokens.digest(self.secret)
+    proof: ClientProof
 
 
-def sent_credentials(request: Request, form: Form) -> SentCredentials:
-    """The credentials that were sent. Raises `InvalidRequest` for more than one method, or `InvalidClient`."""
+async def credentials(request: Request, form: Form) -> SentCredentials:
+    """The credentials that were sent; an assertion is verified and used.
+
+    Raises `InvalidRequest` for more than one method, `InvalidClient`, or `TooManyFailures`.
+    """
     header = request.headers.getlist("authorization")
     client_id, secret = form.one("client_id"), form.one("client_secret")
-    assertion = form.one("client_assertion") or form.one("client_assertion_type")
-    if len(header) + (secret is not None) + (assertion is not None) > 1:
+    assertion, assertion_type = form.one("client_assertion"), form.one("client_assertion_type")
+    if len(header) + (secret is not None) + (assertion is not None or assertion_type is not None) > 1:
         raise InvalidRequest(
-            "Use exactly one method of client authentication: HTTP Basic, or `client_id` and `client_secret` in the body."
+            "Use exactly one method of client authentication: HTTP Basic, `client_id` and `client_secret` in the body, or "
+            "`client_assertion`."
         )
-    if assertion is not None:
-        raise InvalidClient(detail="assertion")
+    if assertion is not None or assertion_type is not None:
+        return await _prove(request, client_id, assertion, assertion_type)
     if header:
         sent = _parse_basic(header[0])
         if client_id is not None and client_id != sent.client_id:
@@ -60,7 +61,14 @@ def sent_credentials(request: Request, form: Form) -> SentCredentials:
         return sent
     if client_id is None:
         raise InvalidClient(detail="no credential")
-    return SentCredentials(ClientId(client_id), secret)
+    if secret is None:
+        return SentCredentials(ClientId(client_id), ClientProof(None, "none"))
+    return SentCredentials(ClientId(client_id), ClientProof(tokens.digest(secret), "client_secret_post"))
+
+
+async def authenticate(request: Request, form: Form, *, while_suspended: bool = False) -> VerifiedClient:
+    """Authenticate the client of a request: see `credentials` and `verify`."""
+    return await verify(request, await credentials(request, form), while_suspended=while_suspended)
 
 
 async def verify(request: Request, sent: SentCredentials, *, while_suspended: bool = False) -> VerifiedClient:
@@ -71,13 +79,31 @@ async def verify(request: Request, sent: SentCredentials, *, while_suspended: bo
     `while_suspended`.
     """
     client = await clients_store.find_credentials(request.services.db, sent.client_id)
-    matches = _matches(sent.secret, client.secret_hash if client else NO_HASH)
+    matches = _matches(sent.proof.secret_hash, client.secret_hash if client else NO_HASH)
+    matches = matches and (client is None or client.auth_method in {None, sent.proof.method})
     if client is None or not matches or client.status == "revoked":
         await _count_failure(request, sent.client_id)
         raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
     if client.suspended and not while_suspended:
         raise InvalidClient("This application is suspended.", detail="suspended")
     return VerifiedClient(client.client_id, client.secret_hash is None)
+
+
+async def _prove(
+    request: Request, client_id: str | None, assertion: str | None, assertion_type: str | None
+) -> SentCredentials:
+    """Verify and use an assertion. A failure counts as a wrong secret does."""
+    claimed = None if assertion is None else assertions.claimed_client_id(assertion)
+    is_complete = assertion_type == ASSERTION_TYPE and client_id in {None, claimed}
+    if assertion is None or claimed is None or not is_complete:
+        await _count_failure(request, claimed or client_id or "")
+        raise InvalidClient(detail="malformed assertion, or of another client")
+    try:
+        secret_hash = await assertions.prove(request.services, ClientId(claimed), assertion, request.now)
+    except InvalidClient:
+        await _count_failure(request, claimed)
+        raise
+    return SentCredentials(ClientId(claimed), ClientProof(secret_hash, "private_key_jwt"))
 
 
 async def _count_failure(request: Request, client_id: str) -> None:
@@ -94,10 +120,10 @@ async def _count_failure(request: Request, client_id: str) -> None:
         raise TooManyFailures(wait)
 
 
-def _matches(secret: str | None, secret_hash: bytes | None) -> bool:
+def _matches(sent_hash: bytes | None, secret_hash: bytes | None) -> bool:
     if secret_hash is None:
-        return secret is None
-    return hmac.compare_digest(tokens.digest(secret or ""), secret_hash)
+        return sent_hash is None
+    return hmac.compare_digest(sent_hash or NO_HASH, secret_hash)
 
 
 def _parse_basic(header: str) -> SentCredentials:
@@ -107,12 +133,13 @@ def _parse_basic(header: str) -> SentCredentials:
         raise InvalidClient(detail="not Basic")
     try:
         client_id, colon, secret = base64.b64decode(encoded.strip(" "), validate=True).partition(b":")
-        credentials = SentCredentials(ClientId(forms.decode(client_id)), forms.decode(secret))
+        proof = ClientProof(tokens.digest(forms.decode(secret)), "client_secret_basic")
+        sent = SentCredentials(ClientId(forms.decode(client_id)), proof)
     except (binascii.Error, ValueError, InvalidRequest):
         raise InvalidClient(detail="malformed Basic") from None
     if not colon:
         raise InvalidClient(detail="malformed Basic")
-    return credentials
+    return sent
 
 
 def is_valid_verifier(verifier: str) -> bool:

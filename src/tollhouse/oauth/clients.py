@@ -5,6 +5,7 @@ changed since.
 """
 
 from datetime import datetime
+from typing import Any
 
 import msgspec
 from msgspec import UNSET, UnsetType
@@ -17,9 +18,17 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import ClientId, MerchantId, new_id
-from tollhouse.oauth import clients_store, connections_store, disconnections, settings
+from tollhouse.oauth import clients_store, connections_store, disconnections, protocol_settings, settings
 from tollhouse.oauth.clients_store import NewSecret
-from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, ApplicationChanged, ApplicationRevoked, ClientView, LockedClient
+from tollhouse.oauth.model import (
+    DEFAULT_GRANT_TYPES,
+    SIGNED,
+    ApplicationChanged,
+    ApplicationRevoked,
+    AuthMethod,
+    ClientView,
+    LockedClient,
+)
 from tollhouse.oauth.settings import ClientSettings, ClientStatusChange, SecretRotation, SettingsBody, WebhookSecretRotation
 from tollhouse.platform.database.pool import Tx
 
@@ -38,8 +47,11 @@ async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, n
     """Register an application with this id; None if it exists, for example because the form was submitted twice."""
     settings.require_refreshes(new.scopes, new.grant_types or DEFAULT_GRANT_TYPES)
     require_reachable(work, new.connection_webhook_url)
-    secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" else None
-    if not await clients_store.insert(work.tx, owner, client_id, new, _hash_and_hint(secret) if secret else None, work.now):
+    protocol_settings.require_consistent(new.client_type, *_keys_of(new), work.services.settings)
+    no_secret = _no_secret(new)
+    secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" and no_secret is None else None
+    stored = _hash_and_hint(secret) if secret else no_secret
+    if not await clients_store.insert(work.tx, owner, client_id, new, stored, work.now):
         return None
     webhook_secret = await _set_webhook(work, owner, client_id, None, new.connection_webhook_url)
     registered = await _get(work.tx, owner, client_id, work.now)
@@ -50,18 +62,20 @@ async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, n
 async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
     """Replace all settings. Invalidates pending requests and codes; grants lose removed scopes immediately.
 
-    Raises `RecentAuthenticationRequired` if redirect URIs change and the authentication is not `recent`.
+    Raises `RecentAuthenticationRequired` if redirect URIs or keys change and the authentication is not `recent`.
     """
     client = await lock(work.tx, owner, client_id)
     new, version = settings.check_update(body, client.client_type)
     _require_version(client, version)
     before = await _get(work.tx, owner, client.client_id, work.now)
-    if not recent and {*new.redirect_uris} != {*before.redirect_uris}:
+    kept = settings.keep_unset(new, before)
+    if not recent and ({*new.redirect_uris} != {*before.redirect_uris} or _keys_of(kept) != _keys_of(before)):
         raise RecentAuthenticationRequired
     settings.require_refreshes(new.scopes, new.grant_types or before.grant_types)
     require_reachable(work, new.connection_webhook_url)
+    protocol_settings.require_consistent(client.client_type, *_keys_of(kept), work.services.settings)
     # Nothing below this line may refuse.
-    await clients_store.update(work.tx, owner, client, settings.keep_unset(new, before), work.now)
+    await clients_store.update(work.tx, owner, client, kept, _no_secret(kept), work.now)
     webhook_secret = await _set_webhook(
         work, owner, client.client_id, before.connection_webhook_url, new.connection_webhook_url
     )
@@ -96,6 +110,9 @@ async def rotate_secret(work: Work, owner: MerchantId, client_id: str, rotation:
     if client.client_type == "public":
         raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))
     _require_version(client, version)
+    before = await _get(work.tx, owner, client.client_id, work.now)
+    if before.token_endpoint_auth_method == SIGNED:
+        raise ValidationFailed(FieldError("token_endpoint_auth_method", "no_secret", messages.ROTATION_OF_KEYS))
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX)
     await clients_store.set_secret(work.tx, owner, client, _hash_and_hint(secret), work.now)
@@ -198,6 +215,17 @@ async def _get(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) ->
     if client is None:
         raise AssertionError("an application of this transaction does not exist")
     return client
+
+
+def _keys_of(client: ClientSettings | ClientView) -> tuple[AuthMethod | None, dict[str, Any] | None, str | None]:
+    """How an application authenticates, its keys, and their URL."""
+    return client.token_endpoint_auth_method or None, client.jwks or None, client.jwks_uri or None
+
+
+def _no_secret(new: ClientSettings) -> NewSecret | None:
+    """The digest of a secret that nobody has, for an application that authenticates by signatures."""
+    is_signed = new.token_endpoint_auth_method == SIGNED
+    return NewSecret(tokens.digest(tokens.mint(tokens.CLIENT_SECRET_PREFIX)), None) if is_signed else None
 
 
 def _hash_and_hint(secret: str) -> NewSecret:

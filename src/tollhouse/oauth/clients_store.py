@@ -10,6 +10,7 @@ from msgspec import UNSET, Struct
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth import keys_store
 from tollhouse.oauth.model import (
     DEFAULT_GRANT_TYPES,
     ClientCredentials,
@@ -28,15 +29,16 @@ CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}|tollhouse-cli")
 INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
-         secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri, require_par)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16)
+         secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri, require_par,
+         token_endpoint_auth_method, jwks, jwks_uri)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url, c.secret_hint,
-           c.created_at, c.updated_at, c.revoked_at, c.suspended_at, c.approved_at, c.verified_at,
-           u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
+           c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
+           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
@@ -50,9 +52,9 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url, c.secret_hint,
-           c.created_at, c.updated_at, c.revoked_at, c.suspended_at, c.approved_at, c.verified_at,
-           u.active_connections, u.last_used_at
+           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
+           c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
+           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
     LEFT JOIN LATERAL (
         SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
@@ -70,13 +72,16 @@ LOCK = """
 """
 # `oauth_client_for_exchange` takes this lock shared. A separate statement, so that the next one sees their writes.
 EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
+# $18 is a new digest, of no secret, for an application that authenticates by signatures.
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
            version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9,
            grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13, require_par = $14,
            approved_at = CASE WHEN name = $4 AND $7::text[] <@ redirect_uris AND $8 & ~scope_mask = 0 THEN approved_at END,
            verified_at = CASE WHEN name = $4 AND website_url IS NOT DISTINCT FROM $6 AND logo_uri IS NOT DISTINCT FROM $11
-                         THEN verified_at END
+                         THEN verified_at END,
+           token_endpoint_auth_method = $15, jwks = $16, jwks_uri = $17, secret_hash = coalesce($18, secret_hash),
+           secret_hint = CASE WHEN $18::bytea IS NULL THEN secret_hint END
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
 """
 SET_STATUS = """
@@ -158,7 +163,8 @@ FIND_REGISTERED = """
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 FIND_CREDENTIALS = """
-    SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
+    SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended,
+           c.token_endpoint_auth_method
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 
@@ -166,14 +172,19 @@ FIND_MANY_CREDENTIALS = for_many(FIND_CREDENTIALS, "text")
 
 
 class NewSecret(Struct, frozen=True):
-    """A client secret as stored: the digest, and the last characters to recognize it by."""
+    """A client secret as stored: the digest, and the last characters to recognize it by, if there are any."""
 
     hash: bytes
-    hint: str
+    hint: str | None
 
 
 async def insert(
-    tx: Tx, owner: MerchantId, client_id: ClientId, settings: ClientSettings, secret: NewSecret | None, now: datetime
+    tx: Tx,
+    owner: MerchantId,
+    client_id: ClientId,
+    settings: ClientSettings,
+    secret: NewSecret | None,
+    now: datetime,
 ) -> bool:
     """Insert an application; False if the id exists."""
     inserted = await tx.execute(
@@ -194,6 +205,7 @@ async def insert(
         settings.policy_uri or None,
         settings.tos_uri or None,
         settings.require_par is True,
+        *keys_store.values(settings),
     )
     return inserted == 1
 
@@ -225,8 +237,18 @@ async def lock(tx: Tx, owner: MerchantId, client_id: str) -> LockedClient | None
     )
 
 
-async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: ClientSettings, now: datetime) -> None:
-    """Replace all settings. Invalidates pending requests and unexchanged codes. Waits for exchanges and refreshes."""
+async def update(
+    tx: Tx,
+    owner: MerchantId,
+    client: LockedClient,
+    settings: ClientSettings,
+    no_secret: NewSecret | None,
+    now: datetime,
+) -> None:
+    """Replace all settings, and the secret by `no_secret`, if there is one.
+
+    Invalidates pending requests and unexchanged codes. Waits for exchanges and refreshes.
+    """
     await wait_for_exchanges(tx, client.client_id)
     updated = await tx.execute(
         UPDATE,
@@ -244,6 +266,8 @@ async def update(tx: Tx, owner: MerchantId, client: LockedClient, settings: Clie
         settings.policy_uri,
         settings.tos_uri,
         settings.require_par,
+        *keys_store.values(settings),
+        no_secret.hash if no_secret else None,
     )
     _require_one_row(updated)
 
@@ -314,7 +338,12 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
 async def find_credentials(db: Pool, client_id: str) -> ClientCredentials | None:
     """What client authentication is checked against, read together with that of other requests."""
     row = await db.fetchrow_in_batch(FIND_MANY_CREDENTIALS, (client_id,)) if CLIENT_ID.fullmatch(client_id) else None
-    return ClientCredentials(ClientId(row["id"]), row["status"], row["secret_hash"], row["suspended"]) if row else None
+    if row is None:
+        return None
+    client_id = ClientId(row["id"])
+    return ClientCredentials(
+        client_id, row["status"], row["secret_hash"], row["suspended"], row["token_endpoint_auth_method"]
+    )
 
 
 def _require_one_row(updated: int) -> None:
@@ -336,6 +365,9 @@ def _view(row: Row) -> ClientView:
         connection_webhook_url=row["connection_webhook_url"],
         policy_uri=row["policy_uri"],
         tos_uri=row["tos_uri"],
+        token_endpoint_auth_method=row["token_endpoint_auth_method"],
+        jwks=keys_store.key_set(row),
+        jwks_uri=row["jwks_uri"],
         scopes=Scopes(row["scope_mask"]).names(),
         version=row["version"],
         status=row["status"],

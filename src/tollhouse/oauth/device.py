@@ -6,7 +6,7 @@ code, which is stored as the digest of an authorization code is, and redeemed on
 
 import hashlib
 import secrets
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
@@ -61,6 +61,13 @@ class DeviceForm(Struct, frozen=True):
     """What the tokens will open: URL of the Integration API, the default, or of `/mcp`."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
+    client_assertion: str | UnsetType = UNSET
+    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
+    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
+    """Kind of `client_assertion`. Required with it.
+
+    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
+    """
 
 
 class DeviceAuthorization(Struct, frozen=True):
@@ -101,7 +108,7 @@ async def authorize_device(request: Request) -> Response:
     """Authorize a device. It shows the code, and polls the token endpoint until the merchant has answered."""
     form = request.form()
     form.require_no_repeats(PARAMETERS)
-    verified = await client_auth.verify(request, client_auth.sent_credentials(request, form))
+    verified = await client_auth.authenticate(request, form)
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":
         raise InvalidClient(detail="paused")

@@ -63,7 +63,7 @@ async def introspect(request: Request) -> Response:
     """
     form = request.form()
     form.require_no_repeats(PARAMETERS)
-    client = await client_auth.verify(request, client_auth.sent_credentials(request, form))
+    client = await client_auth.authenticate(request, form)
     if client.is_public:
         raise InvalidClient("A public application cannot introspect tokens.", detail="public")
     token = form.one("token")

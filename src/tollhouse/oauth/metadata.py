@@ -7,6 +7,7 @@ from urllib.parse import quote, urlencode
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.accounts.identity import jose
 from tollhouse.accounts.identity.guards import anyone
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.responses import json_response
@@ -16,7 +17,7 @@ from tollhouse.kernel.scopes import PERMISSIONS, Access
 from tollhouse.oauth.model import DEVICE_CODE_GRANT, ClientView
 
 OPERATIONS = Operations(PROTOCOL)
-AUTH_METHODS = ("client_secret_basic", "client_secret_post", "none")
+AUTH_METHODS = ("client_secret_basic", "client_secret_post", "private_key_jwt", "none")
 """In order of preference: some clients use the first one they support."""
 
 SCOPES_IN_SAMPLE = 2
@@ -44,13 +45,17 @@ class Metadata(Struct, frozen=True, kw_only=True):
     grant_types_supported: Annotated[tuple[str, ...], example(["authorization_code", "refresh_token"])]
     """Values of `grant_type`."""
     token_endpoint_auth_methods_supported: Annotated[
-        tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
+        tuple[str, ...], example(["client_secret_basic", "private_key_jwt", "none"])
     ]
     """How clients authenticate at the token endpoint."""
+    token_endpoint_auth_signing_alg_values_supported: Annotated[tuple[str, ...], example(["ES256", "PS256"])]
+    """Algorithms of `private_key_jwt`."""
     revocation_endpoint_auth_methods_supported: Annotated[
-        tuple[str, ...], example(["client_secret_basic", "client_secret_post", "none"])
+        tuple[str, ...], example(["client_secret_basic", "private_key_jwt", "none"])
     ]
     """How clients authenticate at the revocation endpoint."""
+    revocation_endpoint_auth_signing_alg_values_supported: Annotated[tuple[str, ...], example(["ES256", "PS256"])]
+    """Algorithms of `private_key_jwt` there."""
     pushed_authorization_request_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/par")]
     """URL to which an application can push its authorization requests (RFC 9126)."""
     require_pushed_authorization_requests: bool
@@ -61,6 +66,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
         tuple[str, ...], example(["client_secret_basic", "client_secret_post"])
     ]
     """How clients authenticate at the introspection endpoint."""
+    introspection_endpoint_auth_signing_alg_values_supported: Annotated[tuple[str, ...], example(["ES256", "PS256"])]
+    """Algorithms of `private_key_jwt` there."""
     code_challenge_methods_supported: Annotated[tuple[str, ...], example(["S256"])]
     """PKCE methods."""
     authorization_response_iss_parameter_supported: bool
@@ -103,11 +110,14 @@ async def metadata(services: Services) -> Response:
         device_authorization_endpoint=f"{issuer}/api/v2/oauth/device_authorization",
         grant_types_supported=("authorization_code", "refresh_token", DEVICE_CODE_GRANT),
         token_endpoint_auth_methods_supported=AUTH_METHODS,
+        token_endpoint_auth_signing_alg_values_supported=jose.ALGORITHMS,
         revocation_endpoint_auth_methods_supported=AUTH_METHODS,
+        revocation_endpoint_auth_signing_alg_values_supported=jose.ALGORITHMS,
         pushed_authorization_request_endpoint=f"{issuer}/api/v2/oauth/par",
         require_pushed_authorization_requests=False,
         introspection_endpoint=f"{issuer}/api/v2/oauth/introspect",
         introspection_endpoint_auth_methods_supported=tuple(method for method in AUTH_METHODS if method != "none"),
+        introspection_endpoint_auth_signing_alg_values_supported=jose.ALGORITHMS,
         code_challenge_methods_supported=("S256",),
         authorization_response_iss_parameter_supported=True,
         service_documentation=f"{issuer}/docs",

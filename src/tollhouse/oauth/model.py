@@ -1,7 +1,7 @@
 """Types and errors of OAuth: applications, authorization requests, grants, tokens."""
 
 from datetime import datetime
-from typing import Annotated, Final, Literal
+from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
@@ -46,6 +46,19 @@ refresh_token: The connection is kept by refreshing its tokens.
 urn:ietf:params:oauth:grant-type:device_code: A device without a browser shows a code, which the merchant enters elsewhere.
 """
 DEFAULT_GRANT_TYPES = ["authorization_code", "refresh_token"]
+AuthMethod = Literal["client_secret_basic", "client_secret_post", "private_key_jwt", "none"]
+"""How an application authenticates at the token endpoint, and wherever else it must.
+
+client_secret_basic: By its secret, in the header `Authorization`.
+client_secret_post: By its secret, in the body.
+private_key_jwt: By a token that it has signed with its private key.
+none: Not at all: it is public.
+"""
+SIGNED: Final = "private_key_jwt"
+AUTH_METHODS: Final[dict[str, tuple[AuthMethod, ...]]] = {
+    "confidential": ("client_secret_basic", "client_secret_post", "private_key_jwt"),
+    "public": ("none",),
+}
 
 
 class RegisteredClient(Struct, frozen=True):
@@ -71,6 +84,8 @@ class ClientCredentials(Struct, frozen=True):
     status: ClientStatus
     secret_hash: bytes | None
     suspended: bool
+    auth_method: AuthMethod | None
+    """None: any that fits its type but signatures."""
 
 
 class VerifiedClient(Struct, frozen=True):
@@ -119,6 +134,12 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """https URL of the terms of service."""
     connection_webhook_url: str | None
     """URL for events about connections."""
+    token_endpoint_auth_method: AuthMethod | None
+    """How the application must authenticate; null: by its secret in either way, or not at all if it is public."""
+    jwks: dict[str, Any] | None
+    """The public keys of the application, a JSON Web Key Set."""
+    jwks_uri: str | None
+    """URL from which the public keys are fetched."""
     version: int
     status: Annotated[ClientStatus, example("enabled")]
     """Whether merchants can connect it."""
@@ -126,7 +147,7 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """Number of connections that give access."""
     last_used_at: Timestamp | None
     secret_hint: str | None
-    """Last characters of the client secret; null for a public application."""
+    """Last characters of the client secret; null for an application without one."""
     created_at: Timestamp
     updated_at: Timestamp
     revoked_at: Timestamp | None

@@ -4,7 +4,7 @@ The parameters and their rules are those of the authorization endpoint. Errors a
 """
 
 from datetime import timedelta
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
@@ -41,6 +41,13 @@ class PushedForm(AuthorizeQuery, frozen=True, kw_only=True):
     """The parameters of an authorization request, and the client's credentials."""
 
     client_secret: str | UnsetType = UNSET
+    client_assertion: str | UnsetType = UNSET
+    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
+    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
+    """Kind of `client_assertion`. Required with it.
+
+    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
+    """
 
 
 class PushedRequest(Struct, frozen=True):
@@ -79,7 +86,7 @@ async def push(request: Request) -> Response:
     """Push an authorization request. Send the browser to the authorization endpoint with `client_id` and `request_uri`."""
     form = request.form()
     form.require_no_repeats(client_auth.PARAMETERS)
-    verified = await client_auth.verify(request, client_auth.sent_credentials(request, form))
+    verified = await client_auth.authenticate(request, form)
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":
         raise InvalidClient(detail="paused")

@@ -33,6 +33,13 @@ class RevocationForm(Struct, frozen=True):
     """
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
+    client_assertion: str | UnsetType = UNSET
+    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
+    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
+    """Kind of `client_assertion`. Required with it.
+
+    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
+    """
 
 
 class RevocationResponse(Struct, frozen=True):
@@ -54,7 +61,7 @@ async def give_back(request: Request) -> Response:
     """
     form = request.form()
     form.require_no_repeats(PARAMETERS)
-    client = await client_auth.verify(request, client_auth.sent_credentials(request, form), while_suspended=True)
+    client = await client_auth.authenticate(request, form, while_suspended=True)
     token = form.one("token")
     if token is None:
         raise InvalidRequest("`token` is required.")

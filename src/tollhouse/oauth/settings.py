@@ -13,17 +13,27 @@ from tollhouse.kernel.limits import APPLICATION_NAME_CHARS_MAX, CALLBACK_URLS_MA
 from tollhouse.kernel.names import LINE_FEEDS, is_readable
 from tollhouse.kernel.scopes import OFFLINE, Scopes
 from tollhouse.kernel.text import Translatable
-from tollhouse.oauth import redirect_uris
-from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, ClientType, ClientView, GrantType
+from tollhouse.oauth import protocol_settings, redirect_uris
+from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, DEVICE_CODE_GRANT, AuthMethod, ClientType, ClientView, GrantType
 from tollhouse.oauth.redirect_uris import UrlError
 
 GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
-KEPT = ("require_par", "logo_uri", "policy_uri", "tos_uri", "connection_webhook_url")
+KEPT = (
+    "require_par",
+    "logo_uri",
+    "policy_uri",
+    "tos_uri",
+    "connection_webhook_url",
+    "token_endpoint_auth_method",
+    "jwks",
+    "jwks_uri",
+)
 """Members that keep their value when an update lacks them."""
 VERSION_BITS = 63  # of a bigint
 TEXT = Meta(extra_json_schema={"type": "string"})
 TEXTS = Meta(extra_json_schema={"type": "array", "items": {"type": "string"}})
 NUMBER = Meta(extra_json_schema={"type": "integer"})
+KEY_SET = Meta(extra_json_schema={"type": "object"})
 FLAG = Meta(extra_json_schema={"type": "boolean"})
 
 
@@ -53,6 +63,14 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether authorization requests must be pushed. Left out of an update, it stays; `null` is false."""
     connection_webhook_url: Annotated[Any, TEXT, example("https://app.example/hooks/connections")] = UNSET
     """URL for events about connections, https or of this machine. Left out of an update, it stays; `null` ends them."""
+    token_endpoint_auth_method: Annotated[Any, TEXT, example("private_key_jwt")] = UNSET
+    """How the application must authenticate: `client_secret_basic`, `client_secret_post`, `private_key_jwt`, or `none`
+    if it is public. Left out of an update, it stays; `null` is its secret in either way. `private_key_jwt` ends the secret.
+    """
+    jwks: Annotated[Any, KEY_SET] = UNSET
+    """The public keys of the application, a JSON Web Key Set. Left out of an update, they stay; `null` removes them."""
+    jwks_uri: Annotated[Any, TEXT] = UNSET
+    """The https URL of the public keys, instead of `jwks`. Left out of an update, it stays; `null` removes it."""
     version: Annotated[Any, NUMBER] = UNSET
 
     def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
@@ -125,6 +143,9 @@ class ClientSettings(Struct, frozen=True):
     policy_uri: str | UnsetType | None
     tos_uri: str | UnsetType | None
     connection_webhook_url: str | UnsetType | None
+    token_endpoint_auth_method: AuthMethod | UnsetType | None
+    jwks: dict[str, Any] | UnsetType | None
+    jwks_uri: str | UnsetType | None
 
 
 def keep_unset(new: ClientSettings, before: ClientView) -> ClientSettings:
@@ -203,6 +224,9 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         policy_uri=_https_url("policy_uri", body.policy_uri, errors),
         tos_uri=_https_url("tos_uri", body.tos_uri, errors),
         connection_webhook_url=_connection_webhook_url(body.connection_webhook_url, errors),
+        token_endpoint_auth_method=protocol_settings.auth_method(body.token_endpoint_auth_method, errors),
+        jwks=protocol_settings.key_set(body.jwks, errors),
+        jwks_uri=protocol_settings.key_set_url(body.jwks_uri, errors),
     )
 
 

@@ -14,6 +14,7 @@ from tollhouse.oauth import (
     authorize,
     connections_store,
     device,
+    documents_store,
     introspect,
     metadata,
     par,
@@ -36,6 +37,8 @@ EXPIRED_AT_ONCE = 500
 
 TOKENS_RETENTION = timedelta(hours=6)
 """An expired token can still be revoked for six hours, which revokes its grant."""
+
+DOCUMENTS_RETENTION = timedelta(days=1)
 
 
 async def delete_requests(services: Services) -> None:
@@ -66,6 +69,11 @@ async def announce_expired(services: Services) -> None:
         pass
 
 
+async def delete_documents(services: Services) -> None:
+    """Delete documents of applications that were fetched more than a day ago."""
+    await delete_in_batches(services.db, documents_store.DELETE_OLD, clock.now() - DOCUMENTS_RETENTION)
+
+
 async def drop_token_partitions(services: Services) -> None:
     """Drop past partitions of access tokens, six hours each."""
     await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
@@ -88,6 +96,7 @@ SLICE = Slice(
         Job(REFRESH_RETRY_S, delete_refresh_retries),
         Job(60, announce_expired),
         Job(HOURLY_S, delete_codes),
+        Job(HOURLY_S, delete_documents),
         Job(HOURLY_S, drop_token_partitions),
     ),
 )

@@ -17,16 +17,20 @@ from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import IssuedToken, RefreshUnknown, TokensUnknown
+from tollhouse.oauth.model import AuthMethod, IssuedToken, RefreshUnknown, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.platform.database.errors import CONNECTION_LOST
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
+# Of each client that proves who it is: the digest of its secret, and the method.
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 is every other scope.
 EXCHANGE = """
     WITH client AS MATERIALIZED (
         SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_client_for_exchange($1)
-        WHERE (SELECT secret_hash FROM oauth_clients WHERE id = $1) IS NOT DISTINCT FROM $12::bytea
+        WHERE EXISTS (
+            SELECT FROM oauth_clients o
+            WHERE o.id = $1 AND o.secret_hash IS NOT DISTINCT FROM $12::bytea
+              AND coalesce(o.token_endpoint_auth_method, $14) = $14)
     ), code AS (
         UPDATE oauth_codes k SET used_at = $5, grant_id = $6
         FROM client
@@ -70,7 +74,8 @@ REFRESHED = """refreshed AS (
         UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
         FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
-          AND c.secret_hash IS NOT DISTINCT FROM $10::bytea AND c.suspended_at IS NULL AND o.suspended_at IS NULL
+          AND c.secret_hash IS NOT DISTINCT FROM $10::bytea AND coalesce(c.token_endpoint_auth_method, $12) = $12
+          AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
           AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
           AND g.scope_mask & c.scope_mask & 262144 <> 0
@@ -87,13 +92,14 @@ REFRESH = f"""
 REFRESH_RETRYABLY = f"""
     WITH {REFRESHED}, token AS (
         INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at, retryable_until)
-        SELECT $8, id, scope_mask, least($9, expires_at), $5, least($12, $9 - interval '1 s', expires_at - interval '1 s')
+        SELECT $8, id, scope_mask, least($9, expires_at), $5,
+               least($13, $9 - interval '1 s', expires_at - interval '1 s')
         FROM refreshed
         RETURNING token_hash, grant_id, scope_mask, expires_at, retryable_until
     ), retry AS (
         INSERT INTO oauth_refresh_retries AS r
             (grant_id, generation, request_hash, token_hash, scope_mask, encrypted_tokens, token_expires_at, expires_at)
-        SELECT grant_id, $3, $13, token_hash, scope_mask, $14, expires_at, retryable_until FROM token
+        SELECT grant_id, $3, $14, token_hash, scope_mask, $15, expires_at, retryable_until FROM token
         ON CONFLICT (grant_id) DO UPDATE SET
             generation = excluded.generation, request_hash = excluded.request_hash, token_hash = excluded.token_hash,
             scope_mask = excluded.scope_mask, encrypted_tokens = excluded.encrypted_tokens,
@@ -110,6 +116,7 @@ FIND_RETRY = """
     LEFT JOIN merchants o ON o.id = c.merchant_id
     WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
       AND c.status = 'enabled' AND c.secret_hash IS NOT DISTINCT FROM $7::bytea
+      AND coalesce(c.token_endpoint_auth_method, $9) = $9
       AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
       AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
       AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0 AND g.resource = coalesce($8, g.resource)
@@ -162,18 +169,6 @@ DELETE_RETRIES = """
         WHERE expires_at <= $1 ORDER BY expires_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
-# A replaced refresh token must be recognized until its grant expires, so the key of the first token counts.
-COUNT_GRANTS_BY_KEY = """
-    SELECT g.mac_key_id AS key_id, count(*) AS count, max(g.expires_at) AS last_expires_at
-    FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
-    WHERE g.mac_key_id IS NOT NULL AND g.revoked_at IS NULL AND g.expires_at > $1 AND g.grant_epoch = c.grant_epoch
-    GROUP BY g.mac_key_id
-"""
-COUNT_FORMS_BY_KEY = """
-    SELECT mac_key_id AS key_id, count(*) AS count, max(expires_at) AS last_expires_at
-    FROM oauth_requests WHERE decision IS NULL AND expires_at > $1 GROUP BY mac_key_id
-"""
-
 
 class CodeBinding(Struct, frozen=True):
     """The code and what it is bound to: client, redirect URI and PKCE challenge (RFC 7636 section 4.6)."""
@@ -182,6 +177,13 @@ class CodeBinding(Struct, frozen=True):
     code_hash: bytes
     redirect_uri: str
     challenge: bytes
+
+
+class ClientProof(Struct, frozen=True):
+    """How a client proves who it is: the digest of its secret, and the method."""
+
+    secret_hash: bytes | None
+    method: AuthMethod
 
 
 class NewGrant(Struct, frozen=True):
@@ -232,14 +234,14 @@ class StoredTokens(Struct, frozen=True):
 
 
 async def exchange(
-    db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, secret_hash: bytes | None, resource: Resource | None
+    db: Pool, binding: CodeBinding, new: NewGrant, now: datetime, proof: ClientProof, resource: Resource | None
 ) -> IssuedToken | None:
     """Use the code and insert its grant; None if the code is unknown, used or expired, or its binding does not match.
 
     None also for another secret than that of the application, and for another resource than that of the code.
     """
     values = *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new)
-    row = await _write(db, EXCHANGE, *values, secret_hash, resource)
+    row = await _write(db, EXCHANGE, *values, proof.secret_hash, resource, proof.method)
     return _issued_token(row) if row else None
 
 
@@ -255,13 +257,13 @@ async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -
 
 
 async def refresh(
-    db: Pool, client_id: ClientId, token: RefreshToken, new: NewTokens, now: datetime, secret_hash: bytes | None
+    db: Pool, client_id: ClientId, token: RefreshToken, new: NewTokens, now: datetime, proof: ClientProof
 ) -> IssuedToken | None:
     """Replace the current refresh token with new tokens; None if it is not current or a scope was not granted.
 
     None also for another secret than that of the application.
     """
-    return await _refresh(db, REFRESH, client_id, token, new, now, secret_hash)
+    return await _refresh(db, REFRESH, client_id, token, new, now, proof)
 
 
 async def refresh_retryably(
@@ -271,17 +273,18 @@ async def refresh_retryably(
     new: NewTokens,
     retry: NewRetry,
     now: datetime,
-    secret_hash: bytes | None,
+    proof: ClientProof,
 ) -> IssuedToken | None:
     """Replace the current refresh token, and store the new ones for a repeated request. None as for `refresh`."""
-    return await _refresh(db, REFRESH_RETRYABLY, client_id, token, new, now, secret_hash, *msgspec.structs.astuple(retry))
+    return await _refresh(db, REFRESH_RETRYABLY, client_id, token, new, now, proof, *msgspec.structs.astuple(retry))
 
 
 async def find_retry(
-    db: Pool, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime, secret_hash: bytes | None
+    db: Pool, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime, proof: ClientProof
 ) -> StoredTokens | None:
     """What this very request was answered; None if it was not, or if it could not be answered so any more."""
-    row = await db.fetchrow(FIND_RETRY, *_of_retry(client_id, token, request, now), secret_hash, request.resource)
+    values = (*_of_retry(client_id, token, request, now), proof.secret_hash, request.resource, proof.method)
+    row = await db.fetchrow(FIND_RETRY, *values)
     return StoredTokens(row["encrypted_tokens"], _issued_token(row)) if row else None
 
 
@@ -331,7 +334,7 @@ async def _refresh(
     token: RefreshToken,
     new: NewTokens,
     now: datetime,
-    secret_hash: bytes | None,
+    proof: ClientProof,
     *retry: object,
 ) -> IssuedToken | None:
     row = await _write(
@@ -346,8 +349,9 @@ async def _refresh(
         new.refresh_hash,
         new.token_hash,
         new.token_expires_at,
-        secret_hash,
+        proof.secret_hash,
         new.resource,
+        proof.method,
         *retry,
     )
     return _issued_token(row) if row else None
@@ -373,24 +377,3 @@ def _revoked_grant(row: Row | None) -> ChangedConnection | None:
 
 def _issued_token(row: Row) -> IssuedToken:
     return IssuedToken(Scopes(row["scope_mask"]), row["expires_at"])
-
-
-class SignedCount(Struct, frozen=True):
-    """A number of grants or requests, and when the last one expires."""
-
-    count: int
-    last_expires_at: datetime
-
-
-async def connections_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
-    """Active grants with refresh tokens, by the key in use when they were created."""
-    return await _count_by_key(db, COUNT_GRANTS_BY_KEY, now)
-
-
-async def forms_by_key(db: Pool, now: datetime) -> dict[str, SignedCount]:
-    """Undecided authorization requests, by the key in use when they were created."""
-    return await _count_by_key(db, COUNT_FORMS_BY_KEY, now)
-
-
-async def _count_by_key(db: Pool, statement: str, now: datetime) -> dict[str, SignedCount]:
-    return {row["key_id"]: SignedCount(row["count"], row["last_expires_at"]) for row in await db.fetch(statement, now)}

@@ -7,7 +7,7 @@ A replay revokes the whole grant. Its error is returned, not raised, so that the
 
 from collections.abc import Awaitable, Callable
 from datetime import datetime
-from typing import Annotated
+from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.responses import Response
@@ -88,6 +88,13 @@ class TokenForm(Struct, frozen=True):
     """The resource that the connection was granted for (RFC 8707). It can be left out."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
+    client_assertion: str | UnsetType = UNSET
+    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
+    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
+    """Kind of `client_assertion`. Required with it.
+
+    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
+    """
 
 
 class TokenHeaders(Struct, frozen=True):
@@ -132,7 +139,7 @@ async def issue(request: Request) -> Response | ApiError:
     begin = ATTEMPTS.get(grant_type)
     if begin is None:
         raise UnsupportedGrantType
-    sent = client_auth.sent_credentials(request, form)
+    sent = await client_auth.credentials(request, form)
     try:
         attempt = begin(request, sent, form)
     except ApiError:
@@ -209,7 +216,7 @@ def _redeem(
     )
 
     async def exchange() -> TokenResponse | None:
-        issued = await store.exchange(request.services.db, binding, new, now, sent.secret_hash, resource)
+        issued = await store.exchange(request.services.db, binding, new, now, sent.proof, resource)
         if issued is None:
             return None
         return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
@@ -272,7 +279,7 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     )
 
     async def refresh() -> TokenResponse | None:
-        issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.secret_hash)
+        issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.proof)
         return None if issued is None else _response(issued, now, *pair)
 
     if retries is None:
@@ -281,11 +288,11 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     retry = NewRetry(now + clock.seconds(REFRESH_RETRY_S), retries.request_hash, retries.encrypt(pair))
 
     async def refresh_or_repeat() -> TokenResponse | None:
-        db, secret_hash = request.services.db, sent.secret_hash
-        issued = await store.refresh_retryably(db, sent.client_id, token, new, retry, now, secret_hash)
+        db, proof = request.services.db, sent.proof
+        issued = await store.refresh_retryably(db, sent.client_id, token, new, retry, now, proof)
         if issued is not None:
             return _response(issued, now, *pair)
-        stored = await store.find_retry(db, sent.client_id, token, asked, now, secret_hash)
+        stored = await store.find_retry(db, sent.client_id, token, asked, now, proof)
         return None if stored is None else _response(stored.issued, now, *retries.open(stored.encrypted_tokens))
 
     return TokenAttempt(refresh_or_repeat, lambda tx, client: _refuse_retry(tx, request, client, token, asked))

@@ -5,7 +5,7 @@ Expiry is checked when a row is used; the jobs only bound the size of the tables
 
 from datetime import timedelta
 
-from tollhouse.accounts.identity import operators_store, sessions_store, store, users_store
+from tollhouse.accounts.identity import jti_store, operators_store, sessions_store, store, users_store
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
@@ -33,6 +33,11 @@ async def delete_failures(services: Services) -> None:
     await _delete(services, store.DELETE_OLD_FAILURES, 0)
 
 
+async def delete_jtis(services: Services) -> None:
+    """Delete the ids of signed tokens that have expired."""
+    await _delete(services, jti_store.DELETE_EXPIRED, 0)
+
+
 async def _delete(services: Services, statement: str, age_s: int) -> None:
     await delete_in_batches(services.db, statement, clock.now() - timedelta(seconds=age_s))
 
@@ -40,6 +45,7 @@ async def _delete(services: Services, statement: str, age_s: int) -> None:
 SLICE = Slice(
     jobs=(
         Job(60, delete_failures),
+        Job(60, delete_jtis),
         Job(HOURLY_S, delete_sessions),
         Job(HOURLY_S, delete_operator_sessions),
         Job(HOURLY_S, delete_devices),

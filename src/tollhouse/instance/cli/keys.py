@@ -15,7 +15,7 @@ from tollhouse.instance.cli.options import Json, stderr
 from tollhouse.instance.supervisor import new_key
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import Timestamp, stamp
-from tollhouse.oauth import store as oauth_store
+from tollhouse.oauth import signed_store
 from tollhouse.platform.database import connections
 from tollhouse.platform.failure import Failure
 from tollhouse.webhooks.events import secrets as signing_secrets
@@ -104,8 +104,8 @@ async def _uses(services: Services) -> list[KeyUse]:
     now = clock.now()
     encrypted = await key_rotation.count_by_key(services.db, signing_secrets.ENCRYPTED)
     factors = await key_rotation.count_by_key(services.db, second_factor.ENCRYPTED)
-    connections = await oauth_store.connections_by_key(services.db, now)
-    forms = await oauth_store.forms_by_key(services.db, now)
+    connections = await signed_store.connections_by_key(services.db, now)
+    forms = await signed_store.forms_by_key(services.db, now)
     ring = [name for name, _ in services.settings.secret_keys]
     missing = sorted({*encrypted, *factors, *connections, *forms} - set(ring))
     uses: list[KeyUse] = []

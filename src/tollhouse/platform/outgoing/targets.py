@@ -32,6 +32,15 @@ LABEL = re.compile(r"[a-z0-9_](?:[a-z0-9_-]{0,61}[a-z0-9_])?")
 NUMBER = re.compile(r"[0-9]+|0x[0-9a-f]*")
 HOST_CHARS_MAX = 253
 
+PRIVATE = (
+    "This must not be a private, local or reserved address, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS "
+    "allows it."
+)
+LOCAL = (
+    "This must have a public host name, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS allows addresses of "
+    "its own machine."
+)
+
 
 class InvalidTargetError(Exception):
     """The URL must not be called; the message is a sentence for its owner."""
@@ -95,6 +104,20 @@ def parse_target(url: str) -> Target:
         raise InvalidTargetError("This must have port 80, 443, or 1,024 to 65,535, and not one of another protocol.")
     target = parts["target"]
     return Target(scheme, _host(authority["host"]), port, f"/{target}" if target.startswith("?") else target)
+
+
+def url_error(url: str, settings: Settings, *, if_http: str | None) -> str | None:
+    """Why a URL must not be called, as a sentence for its owner: `if_http` if it is not https. None if it may."""
+    try:
+        target = parse_target(url)
+    except InvalidTargetError as refused:
+        return str(refused)
+    if if_http is not None and target.scheme != "https":
+        return if_http
+    policy = AddressPolicy(settings)
+    if target.literal is not None:
+        return PRIVATE if policy.blocks(target.literal) else None
+    return LOCAL if is_local_name(target.host) and not policy.allows_local_names else None
 
 
 def is_local_name(host: str) -> bool:

@@ -3,17 +3,8 @@
 import hashlib
 
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.platform.outgoing.targets import AddressPolicy, InvalidTargetError, is_local_name, parse_target
+from tollhouse.platform.outgoing.targets import InvalidTargetError, parse_target, url_error
 from tollhouse.platform.settings.config import Settings
-
-PRIVATE = (
-    "This must not be a private, local or reserved address, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS "
-    "allows it."
-)
-LOCAL = (
-    "This must have a public host name, unless the server's setting TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS allows addresses of "
-    "its own machine."
-)
 
 
 def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> str | None:
@@ -21,18 +12,7 @@ def check_destination_url(url: str, *, livemode: bool, settings: Settings) -> st
 
     Only the text is checked here; the resolved addresses are checked on each delivery.
     """
-    try:
-        target = parse_target(url)
-    except InvalidTargetError as refused:
-        return str(refused)
-    if livemode and target.scheme != "https":
-        return "This must be an https URL in live mode."
-    gate = AddressPolicy(settings)
-    if target.literal is not None:
-        return PRIVATE if gate.blocks(target.literal) else None
-    if is_local_name(target.host) and not gate.allows_local_names:
-        return LOCAL
-    return None
+    return url_error(url, settings, if_http="This must be an https URL in live mode." if livemode else None)
 
 
 def destination_key(env: MerchantEnv, url: str) -> int:

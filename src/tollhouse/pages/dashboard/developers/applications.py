@@ -1,5 +1,6 @@
 """The pages on which owners list and register applications, and the form of an application."""
 
+import json
 from typing import Any
 
 from msgspec import UNSET, Struct, UnsetType
@@ -11,20 +12,21 @@ from tollhouse.http.forms import NOT_SAVED, Form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
-from tollhouse.kernel import tokens
+from tollhouse.kernel import foreign_json, tokens
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.scopes import PERMISSIONS
 from tollhouse.kernel.text import Text, Translatable, as_text, joined
 from tollhouse.oauth import clients, clients_store, metadata, settings
 from tollhouse.oauth.metadata import authorization_endpoint, token_endpoint
-from tollhouse.oauth.model import DEFAULT_GRANT_TYPES, ClientView
+from tollhouse.oauth.model import AUTH_METHODS, DEFAULT_GRANT_TYPES, ClientView
 from tollhouse.oauth.settings import SettingsBody
 from tollhouse.pages.dashboard import layout
 from tollhouse.pages.dashboard.layout import render
 
 VERSION_DIGITS_MAX = 18
-LISTS = ("redirect_uris", "scopes", "grant_types")
+LISTS = ("redirect_uris", "scopes", "grant_types", "jwks")
 """Fields whose errors name an entry."""
 LINKS = ("logo_uri", "policy_uri", "tos_uri")
 
@@ -43,6 +45,14 @@ class ApplicationForm(Struct, frozen=True):
     logo_uri: str = ""
     policy_uri: str = ""
     tos_uri: str = ""
+    token_endpoint_auth_method: str = ""
+    jwks: str = ""
+    jwks_uri: str = ""
+
+    @property
+    def has_keys(self) -> bool:
+        """Whether there is something about keys."""
+        return bool(self.token_endpoint_auth_method or self.jwks or self.jwks_uri)
 
     def to_body(self, version: int | UnsetType = UNSET) -> SettingsBody:
         """The settings body of these values."""
@@ -55,6 +65,9 @@ class ApplicationForm(Struct, frozen=True):
             scopes=list(self.scopes),
             grant_types=UNSET if self.grant_types is None else list(self.grant_types),
             **{name: getattr(self, name) or None for name in LINKS},
+            token_endpoint_auth_method=self.token_endpoint_auth_method or None,
+            jwks=_parsed(self.jwks),
+            jwks_uri=self.jwks_uri.strip() or None,
             version=version,
         )
 
@@ -78,6 +91,9 @@ def read_form(form: Form) -> ApplicationForm:
         tuple(form.all("scope")),
         tuple(form.all("grant_type")) if form.one("grant_types") else None,
         *(form.one(name) or "" for name in LINKS),
+        token_endpoint_auth_method=form.one("token_endpoint_auth_method") or "",
+        jwks=(form.one("jwks") or "").replace("\r\n", "\n"),
+        jwks_uri=form.one("jwks_uri") or "",
     )
 
 
@@ -92,6 +108,9 @@ def form_of(client: ClientView) -> ApplicationForm:
         tuple(client.scopes),
         tuple(client.grant_types),
         *(getattr(client, name) or "" for name in LINKS),
+        token_endpoint_auth_method=client.token_endpoint_auth_method or "",
+        jwks="" if client.jwks is None else json.dumps(client.jwks, indent=2),
+        jwks_uri=client.jwks_uri or "",
     )
 
 
@@ -111,6 +130,9 @@ def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
         "redirect_uris": ("\n".join(form.to_body().redirect_uris), saved.redirect_uris),
         "grant_types": tuple("\n".join(sorted(kept.grant_types or ())) for kept in (form, saved)),
         **{name: (getattr(form, name), getattr(saved, name)) for name in LINKS},
+        "token_endpoint_auth_method": (form.token_endpoint_auth_method, saved.token_endpoint_auth_method),
+        "jwks": (form.jwks if _parsed(form.jwks) != client.jwks else saved.jwks, saved.jwks),
+        "jwks_uri": (form.jwks_uri.strip(), saved.jwks_uri),
         "scopes": (_scopes_only_in(form, saved), _scopes_only_in(saved, form)),
     }
     return [Difference(name, submitted, kept) for name, (submitted, kept) in pairs.items() if submitted != kept]
@@ -128,9 +150,20 @@ def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[s
     return {
         "form": form,
         "permissions": PERMISSIONS,
+        "auth_methods": [(method, method) for method in AUTH_METHODS.get(form.client_type, ())],
         "field_errors": messages,
         "message": NOT_SAVED if messages else error.message if error else "",
     }
+
+
+def _parsed(jwks: str) -> object:
+    """The key set that was entered; None for nothing, and the text itself if it is not JSON, which its rule refuses."""
+    if not jwks.strip():
+        return None
+    try:
+        return foreign_json.decode(jwks.encode(), dict[str, Any])
+    except ForeignJsonError:
+        return jwks
 
 
 def _scopes_only_in(form: ApplicationForm, other: ApplicationForm) -> str:
