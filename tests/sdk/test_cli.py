@@ -178,7 +178,11 @@ async def test_an_event_is_made_to_happen(event: str, logged_in: Run, alice: Act
 async def test_deliveries_are_shown_and_an_event_is_sent_again(logged_in: Run, alice: Actor) -> None:
     (await alice.post("/webhook/rotate-secret")).ok()
     event = (await alice.post("/webhook/test", {"url": "http://127.0.0.1:9999/hook"})).ok(202).body
-    assert event["id"] in (await logged_in("logs", "tail", "--once"))[1]
+    assert event["id"] in (await logged_in("logs", "deliveries", "--once"))[1]
+    async with asyncio.timeout(30):
+        while "/webhook/test 202" not in (printed := (await logged_in("logs", "tail", "--once"))[1]):
+            await asyncio.sleep(0.02)
+    assert "/request-log" not in printed
     status, said, _ = await logged_in("events", "resend", event["id"])
     assert (status, "delivered again" in said) == (0, True)
 

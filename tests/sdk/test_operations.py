@@ -196,6 +196,7 @@ async def webhooks(shop: Driven) -> None:
     assert listed["has_more"]
     every = await shop.iterate("iterate_events")
     assert len(every) == len({one["id"] for one in every}) > 1
+    assert (await shop.call("read_request_log", limit=1))["has_more"] in {True, False}
     if "read_feed" in operations():
         assert (await shop.call("read_feed"))["feed_id"]
     assert (await shop.call("switch_delivery_off"))["enabled"] is False

@@ -142,6 +142,10 @@ export declare class Reports extends Resource {
     /** Retrieve a financial summary. It shows what changed the balances in a period, by currency, as JSON or CSV. Scope: `reports:read`. */
     financialSummary(query?: Omit<Query<"financial_summary">, "format">, options?: RequestOptions): Promise<schema.FinancialReport>;
 }
+export declare class RequestLog extends Resource {
+    /** Read the request log. Requests of the last days, newest first, without what was sent and answered. Scope: `account:read`. */
+    get(query?: Query<"read_request_log">, options?: RequestOptions): Promise<schema.OwnRequests>;
+}
 export declare class Settings extends Resource {
     /** Retrieve the withdrawal settings. They are those of the current environment. Scope: `settings:read`. */
     getWithdrawals(options?: RequestOptions): Promise<schema.WithdrawalSettingsView>;
@@ -270,6 +274,7 @@ export declare class Resources {
     readonly proposals: Proposals;
     readonly refunds: Refunds;
     readonly reports: Reports;
+    readonly requestLog: RequestLog;
     readonly settings: Settings;
     readonly test: Test;
     readonly transactions: Transactions;

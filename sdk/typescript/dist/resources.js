@@ -240,6 +240,12 @@ export class Reports extends Resource {
         return this.api.call("GET", "/reports/financial-summary", options, { query });
     }
 }
+export class RequestLog extends Resource {
+    /** Read the request log. Requests of the last days, newest first, without what was sent and answered. Scope: `account:read`. */
+    get(query = {}, options) {
+        return this.api.call("GET", "/request-log", options, { query });
+    }
+}
 export class Settings extends Resource {
     /** Retrieve the withdrawal settings. They are those of the current environment. Scope: `settings:read`. */
     getWithdrawals(options) {
@@ -454,6 +460,7 @@ export class Resources {
     proposals;
     refunds;
     reports;
+    requestLog;
     settings;
     test;
     transactions;
@@ -485,6 +492,7 @@ export class Resources {
         this.proposals = new Proposals(api);
         this.refunds = new Refunds(api);
         this.reports = new Reports(api);
+        this.requestLog = new RequestLog(api);
         this.settings = new Settings(api);
         this.test = new Test(api);
         this.transactions = new Transactions(api);

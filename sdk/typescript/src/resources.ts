@@ -294,6 +294,13 @@ export class Reports extends Resource {
   }
 }
 
+export class RequestLog extends Resource {
+  /** Read the request log. Requests of the last days, newest first, without what was sent and answered. Scope: `account:read`. */
+  get(query: Query<"read_request_log"> = {}, options?: RequestOptions): Promise<schema.OwnRequests> {
+    return this.api.call("GET", "/request-log", options, { query });
+  }
+}
+
 export class Settings extends Resource {
   /** Retrieve the withdrawal settings. They are those of the current environment. Scope: `settings:read`. */
   getWithdrawals(options?: RequestOptions): Promise<schema.WithdrawalSettingsView> {
@@ -551,6 +558,7 @@ export class Resources {
   readonly proposals: Proposals;
   readonly refunds: Refunds;
   readonly reports: Reports;
+  readonly requestLog: RequestLog;
   readonly settings: Settings;
   readonly test: Test;
   readonly transactions: Transactions;
@@ -583,6 +591,7 @@ export class Resources {
     this.proposals = new Proposals(api);
     this.refunds = new Refunds(api);
     this.reports = new Reports(api);
+    this.requestLog = new RequestLog(api);
     this.settings = new Settings(api);
     this.test = new Test(api);
     this.transactions = new Transactions(api);

@@ -1271,6 +1271,27 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/request-log": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Read the request log. Requests of the last days, newest first, without what was sent and answered.
+         * @description An application sees its own requests, an API key those of all API keys of the environment. Requests of this endpoint are
+         *     left out. The newest 10,000 requests of the environment before `before` are looked through.
+         */
+        get: operations["read_request_log"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
 }
 export type webhooks = Record<string, never>;
 export interface components {
@@ -3240,6 +3261,42 @@ export interface components {
             /** @description Whether withdrawals go only to saved recipients. */
             saved_recipients_only: boolean;
         };
+        /** @description A request in the log, without what was sent and answered. */
+        OwnRequest: {
+            /**
+             * Format: uuid
+             * @description ID of the object.
+             */
+            id: string;
+            /**
+             * Format: date-time
+             * @description When the object was created.
+             */
+            created_at: string;
+            /**
+             * Format: uuid
+             * @description ID of the request in its response, or the one that the client sent.
+             */
+            request_id: string;
+            method: string;
+            /** @description Path below the Integration API. */
+            path: string;
+            /** @description HTTP status of the response. */
+            status: number;
+            /** @description Error code of the response; null without an error. */
+            error: string | null;
+            /** @description How long the service took, in milliseconds. */
+            duration_ms: number;
+            /** @description Whether the response was that of an earlier request with the same `Idempotency-Key`. */
+            replayed: boolean;
+        };
+        /** @description Requests of the log, newest first. */
+        OwnRequests: {
+            /** @description Requests, newest first. */
+            requests: components["schemas"]["OwnRequest"][];
+            /** @description Whether there are more objects after this page. */
+            has_more: boolean;
+        };
         /** @description The amount to capture or refund. Omitted: all of it. */
         PartialAmount: {
             /** @description Decimal string above zero, at most `decimals` digits after the point. */
@@ -5084,6 +5141,8 @@ export type NewTestEvent = components['schemas']['NewTestEvent'];
 export type NewWithdrawal = components['schemas']['NewWithdrawal'];
 export type NewWithdrawalQuote = components['schemas']['NewWithdrawalQuote'];
 export type NewWithdrawalSettings = components['schemas']['NewWithdrawalSettings'];
+export type OwnRequest = components['schemas']['OwnRequest'];
+export type OwnRequests = components['schemas']['OwnRequests'];
 export type PartialAmount = components['schemas']['PartialAmount'];
 export type PaymentChargebackEvent = components['schemas']['PaymentChargebackEvent'];
 export type PaymentDetails = components['schemas']['PaymentDetails'];
@@ -7621,6 +7680,31 @@ export interface operations {
                 content: {
                     "application/json": components["schemas"]["FeedPage"];
                     "text/event-stream": string;
+                };
+            };
+        };
+    };
+    read_request_log: {
+        parameters: {
+            query?: {
+                /** @description Most requests in the response. */
+                limit?: number;
+                /** @description ID of the last request of the page before. Default: from the newest. */
+                before?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OwnRequests"];
                 };
             };
         };

@@ -182,6 +182,7 @@ async function settingsAndWebhooks() {
   const sent = await settled(() => merchant.webhookEvents.get(events[0].id), (event) => event.attempts > 0);
   await merchant.webhookEvents.redeliver(sent.id);
   assert.ok((await merchant.events.get({ limit: 1 })).feed_id);
+  assert.equal((await merchant.requestLog.get({ limit: 1 })).requests.length, 1);
   await merchant.webhook.disable();
 }
 

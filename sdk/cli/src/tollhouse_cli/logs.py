@@ -1,4 +1,4 @@
-"""Deliveries of webhooks, printed whenever their state changes."""
+"""Requests of the API as they are logged, and deliveries of webhooks whenever their state changes."""
 
 import argparse
 import time
@@ -12,6 +12,22 @@ LAST = 100
 
 
 def tail(options: argparse.Namespace) -> None:
+    """Print the last requests that the credential may see, and then each that is logged, which can be out of order."""
+    seen: set[str] = set()
+    with client(options) as tollhouse:
+        while True:
+            logged = tollhouse.read_request_log(limit=LAST)["requests"]
+            for entry in reversed([entry for entry in logged if entry["id"] not in seen]):
+                result = f"{entry['status']} {entry['error'] or ''}".rstrip()
+                line = f"{entry['created_at']} {entry['method']} {entry['path']} {result} ({entry['duration_ms']} ms)"
+                show(options, entry, f"{line} {entry['request_id']}")
+            seen = {entry["id"] for entry in logged}
+            if options.once:
+                return
+            time.sleep(POLL_S)
+
+
+def deliveries(options: argparse.Namespace) -> None:
     """Print the last deliveries, and then each that changes."""
     seen: dict[str, tuple[str, int]] = {}
     with client(options) as tollhouse:

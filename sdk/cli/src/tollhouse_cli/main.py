@@ -71,9 +71,14 @@ def _add_events(commands: "Commands") -> None:
     tail.add_argument("--once", action="store_true", help="end when all events are printed")
     again = _add(group, "resend", "deliver an event again", "calls:resend")
     again.add_argument("event_id")
-    logs = commands.add_parser("logs", help="show deliveries of webhooks").add_subparsers(required=True, metavar="WHAT")
-    tail = _add(logs, "tail", "print deliveries as their state changes", "logs:tail")
-    tail.add_argument("--once", action="store_true", help="end after what is there")
+    logs = commands.add_parser("logs", help="show requests, or deliveries of webhooks").add_subparsers(
+        required=True, metavar="WHAT"
+    )
+    for name, about in (
+        ("tail", "print API requests as they are logged"),
+        ("deliveries", "print deliveries as they change"),
+    ):
+        _add(logs, name, about, f"logs:{name}").add_argument("--once", action="store_true", help="end after what is there")
 
 
 def _add_calls(commands: "Commands") -> None:

@@ -12,7 +12,7 @@ INTEGRATION, MERCHANT = "/api/v2/integration/", "/api/v2/merchant/"
 GROUPS: Mapping[str, tuple[str, ...]] = {
     "OAuth": ("/.well-known/", "/api/v2/oauth/"),
     "Account, currencies and projects": tuple(
-        INTEGRATION + name for name in ("account", "currencies", "payment-methods", "projects")
+        INTEGRATION + name for name in ("account", "currencies", "payment-methods", "projects", "request-log")
     ),
     "Payment links": (INTEGRATION + "payment-links",),
     "Transactions and refunds": (INTEGRATION + "transactions", INTEGRATION + "refunds"),

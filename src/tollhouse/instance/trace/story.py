@@ -13,7 +13,7 @@ from tollhouse.instance.trace.model import ORDER, Happening, LoggedCall, ObjectR
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.ids import created_at_of
 from tollhouse.platform.database.pool import Tx
-from tollhouse.webhooks.request_log.slice import kept_since
+from tollhouse.webhooks.request_log.retention import kept_since
 
 OUTGOING = frozenset({"refund", "withdrawal"})
 BEFORE_ALL = timedelta(minutes=1)

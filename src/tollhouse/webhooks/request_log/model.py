@@ -1,14 +1,16 @@
 """Logged requests, and the filters of their page."""
 
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
 import msgspec
-from msgspec import Struct
+from msgspec import Meta, Struct
 
 from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
+from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
 
 class LoggedRequest(Struct, frozen=True):
@@ -52,6 +54,43 @@ class RequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         """The filters that are set, by parameter name."""
         values = msgspec.structs.asdict(self)
         return {name: values[name] for name in values if name != "before" and values[name]}
+
+
+class OwnRequestsQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """The query of a credential that reads the log."""
+
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] = PAGE_ROWS_DEFAULT
+    """Most requests in the response."""
+    before: UUID | None = None
+    """ID of the last request of the page before. Default: from the newest."""
+
+
+class OwnRequest(Struct, frozen=True):
+    """A request in the log, without what was sent and answered."""
+
+    id: UUID
+    created_at: Timestamp
+    request_id: UUID
+    """ID of the request in its response, or the one that the client sent."""
+    method: Annotated[str, example("POST")]
+    path: Annotated[str, example("/payment-links")]
+    """Path below the Integration API."""
+    status: Annotated[int, example(201)]
+    """HTTP status of the response."""
+    error: Annotated[str | None, example(None)]
+    """Error code of the response; null without an error."""
+    duration_ms: Annotated[int, example(12)]
+    """How long the service took, in milliseconds."""
+    replayed: Annotated[bool, example(False)]
+    """Whether the response was that of an earlier request with the same `Idempotency-Key`."""
+
+
+class OwnRequests(Struct, frozen=True):
+    """Requests of the log, newest first."""
+
+    requests: list[OwnRequest]
+    """Requests, newest first."""
+    has_more: bool
 
 
 class RequestRow(Struct, frozen=True, kw_only=True):

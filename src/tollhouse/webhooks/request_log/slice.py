@@ -1,16 +1,11 @@
-"""What this package registers: the job that drops days older than `TOLLHOUSE_REQUEST_LOG_DAYS`, which are not shown."""
-
-from datetime import datetime, timedelta
+"""What this package registers: its operation, and the job that drops days older than `TOLLHOUSE_REQUEST_LOG_DAYS`."""
 
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
 from tollhouse.platform.database import partitions
-
-
-def kept_since(services: Services, now: datetime) -> datetime:
-    """The time from which requests are shown."""
-    return now - timedelta(days=services.settings.request_log_kept_days)
+from tollhouse.webhooks.request_log import api
+from tollhouse.webhooks.request_log.retention import kept_since
 
 
 async def drop_days(services: Services) -> None:
@@ -19,5 +14,6 @@ async def drop_days(services: Services) -> None:
 
 
 SLICE = Slice(
+    operations=(*api.OPERATIONS,),
     jobs=(Job(HOURLY_S, drop_days),),
 )

@@ -6,6 +6,7 @@ from uuid import UUID
 
 import msgspec
 
+from tollhouse.accounts.identity.model import Caller
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.tokens import digest
@@ -15,6 +16,8 @@ from tollhouse.webhooks.request_log.model import (
     CausingRequest,
     CredentialLabel,
     LoggedRequest,
+    OwnRequest,
+    OwnRequestsQuery,
     RequestRow,
     RequestsQuery,
     RequestView,
@@ -51,6 +54,16 @@ FILTERED = """
     WHERE ($6 = '' OR method = $6) AND ($7 = 0 OR status / 100 = $7) AND ($8 = '' OR strpos(path, $8) > 0)
       AND ($9 = '' OR credential = $9) AND ($10::bytea IS NULL OR key_hash = $10)
       AND ($11 = '' OR request_id::text = lower($11))
+    ORDER BY id DESC LIMIT $5
+"""
+# Of an application ($6), or of all API keys. Who follows the log does not see that it does.
+OWN = """
+    SELECT id, created_at, request_id, method, path, status, error, duration_us, replayed
+    FROM (SELECT id, created_at, request_id, method, path, status, error, duration_us, replayed, credential, grant_id
+          FROM api_requests
+          WHERE merchant_id = $1 AND mode = $2 AND id >= $3 AND id < $4
+          ORDER BY id DESC LIMIT $7) AS newest
+    WHERE CASE WHEN $6::text IS NULL THEN grant_id IS NULL ELSE credential = $6 END AND path <> '/request-log'
     ORDER BY id DESC LIMIT $5
 """
 ONE = """
@@ -97,6 +110,25 @@ async def list_newest(db: Pool, env: MerchantEnv, query: RequestsQuery, fetch: i
     if not query.filters:
         return [_row(row) for row in await db.fetch(NEWEST, *span)]
     return await _list_matching(db, span, query, digest(query.key) if query.key else None)
+
+
+async def list_own(db: Pool, caller: Caller, query: OwnRequestsQuery, since: datetime) -> list[OwnRequest]:
+    """What the caller may see since then, newest first, and one more than asked for."""
+    span = (caller.env.merchant_id, caller.env.mode, first_id(since), query.before or LAST_ID, query.limit + 1)
+    return [
+        OwnRequest(
+            id=row["id"],
+            created_at=stamp(row["created_at"]),
+            request_id=row["request_id"],
+            method=row["method"],
+            path=row["path"],
+            status=row["status"],
+            error=row["error"],
+            duration_ms=(row["duration_us"] + 500) // 1000,
+            replayed=row["replayed"],
+        )
+        for row in await db.fetch(OWN, *span, caller.client_id, SEARCHED_REQUESTS_MAX)
+    ]
 
 
 async def get(db: Pool, env: MerchantEnv, request: UUID, since: datetime) -> RequestView | None:

@@ -487,3 +487,7 @@ class AsyncOperations:
     async def read_feed(self, *, after: int | None = None, limit: int | None = None, types: str | None = None, wait: int | None = None, feed_id: str | None = None) -> models.FeedPage:
         """Read the event feed. Events of the environment in the order of their positions, oldest first."""
         return await self._send('GET', '/events', {'after': after, 'limit': limit, 'types': types, 'wait': wait, 'feed_id': feed_id}, None, None, keyed=False)
+
+    async def read_request_log(self, *, limit: int | None = None, before: str | None = None) -> models.OwnRequests:
+        """Read the request log. Requests of the last days, newest first, without what was sent and answered."""
+        return await self._send('GET', '/request-log', {'limit': limit, 'before': before}, None, None, keyed=False)

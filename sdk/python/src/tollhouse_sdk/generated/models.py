@@ -1587,6 +1587,28 @@ class FeedEvent(TypedDict):
     """Signature headers, made for this response. Empty without an active secret."""
 
 
+class OwnRequest(TypedDict):
+    """A request in the log, without what was sent and answered."""
+
+    id: str
+    """ID of the object."""
+    created_at: str
+    """When the object was created."""
+    request_id: str
+    """ID of the request in its response, or the one that the client sent."""
+    method: str
+    path: str
+    """Path below the Integration API."""
+    status: int
+    """HTTP status of the response."""
+    error: str | None
+    """Error code of the response; null without an error."""
+    duration_ms: int
+    """How long the service took, in milliseconds."""
+    replayed: bool
+    """Whether the response was that of an earlier request with the same `Idempotency-Key`."""
+
+
 class Cause(TypedDict):
     """The object that changed the balance, with its new status and version."""
 
@@ -2542,6 +2564,15 @@ class FeedPage(TypedDict):
     """Events, oldest first."""
     next: int
     """Last position that was examined. Send it as `after` to continue."""
+    has_more: bool
+    """Whether there are more objects after this page."""
+
+
+class OwnRequests(TypedDict):
+    """Requests of the log, newest first."""
+
+    requests: list[OwnRequest]
+    """Requests, newest first."""
     has_more: bool
     """Whether there are more objects after this page."""
 

@@ -21,7 +21,7 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.webhooks.request_log import redaction, store
 from tollhouse.webhooks.request_log.model import CredentialKind, CredentialLabel, RequestsQuery, RequestView
-from tollhouse.webhooks.request_log.slice import kept_since
+from tollhouse.webhooks.request_log.retention import kept_since
 
 OPERATIONS = Operations(PAGES)
 METHODS = [(method, method) for method in ("GET", "POST", "PUT", "DELETE")]

@@ -32,7 +32,7 @@ from tollhouse.webhooks.endpoints.store import EventFilter
 from tollhouse.webhooks.events.record import EVENT_TYPES, TEST_EVENT
 from tollhouse.webhooks.request_log import store as request_store
 from tollhouse.webhooks.request_log.model import CausingRequest
-from tollhouse.webhooks.request_log.slice import kept_since
+from tollhouse.webhooks.request_log.retention import kept_since
 
 PARTS = {
     "transaction": "payments",

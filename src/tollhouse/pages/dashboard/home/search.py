@@ -36,7 +36,7 @@ from tollhouse.payments.transactions import payment_list_store
 from tollhouse.payments.transactions.payment_list import PaymentRow
 from tollhouse.webhooks.request_log import store as request_store
 from tollhouse.webhooks.request_log.model import RequestRow, RequestsQuery
-from tollhouse.webhooks.request_log.slice import kept_since
+from tollhouse.webhooks.request_log.retention import kept_since
 
 OPERATIONS = Operations(PAGES)
 SHOWN_MAX = 5

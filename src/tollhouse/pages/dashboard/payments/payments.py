@@ -58,7 +58,7 @@ from tollhouse.transfers.conversions.views import ConversionView, conversion_vie
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.webhooks.events.store import SourceEvent, list_by_source
 from tollhouse.webhooks.request_log import store as request_store
-from tollhouse.webhooks.request_log.slice import kept_since
+from tollhouse.webhooks.request_log.retention import kept_since
 
 OPERATIONS = Operations(PAGES)
 STATUSES = status_options(TransactionStatus)
