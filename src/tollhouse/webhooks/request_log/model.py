@@ -73,6 +73,7 @@ class OwnRequest(Struct, frozen=True):
     request_id: UUID
     """ID of the request in its response, or the one that the client sent."""
     method: Annotated[str, example("POST")]
+    """HTTP method of the request."""
     path: Annotated[str, example("/payment-links")]
     """Path below the Integration API."""
     status: Annotated[int, example(201)]

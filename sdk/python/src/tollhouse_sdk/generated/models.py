@@ -1597,6 +1597,7 @@ class OwnRequest(TypedDict):
     request_id: str
     """ID of the request in its response, or the one that the client sent."""
     method: str
+    """HTTP method of the request."""
     path: str
     """Path below the Integration API."""
     status: int
