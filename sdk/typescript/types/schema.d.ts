@@ -3278,6 +3278,7 @@ export interface components {
              * @description ID of the request in its response, or the one that the client sent.
              */
             request_id: string;
+            /** @description HTTP method of the request. */
             method: string;
             /** @description Path below the Integration API. */
             path: string;
