@@ -270,3 +270,22 @@ async def test_second_consent_creates_a_second_grant(alice: Actor, app: Applicat
 async def test_form_token_needs_no_html_escaping(alice: Actor, app: Application) -> None:
     token = await form_token(alice, await start(alice, app))
     assert html.escape(token) == token
+
+
+async def test_earlier_choices_are_selected_again(bob: Actor, alice: Actor) -> None:
+    app = await application(bob)
+    requested = "account:read payments:read payments:write offline_access"
+    for granted, expected in ((None, {"account:read", "payments:read"}), (requested, {"account:read", "payments:read"})):
+        assert await selected(app, alice, requested) == expected, granted
+        await app.connect(alice, requested, "account:read payments:write offline_access")
+        assert await selected(app, alice, requested) == {"account:read"}
+        assert await selected(app, alice, requested, mode="live") == {"account:read", "payments:read"}
+        await app.connect(alice, requested)
+    assert await selected(app, bob, requested) == {"account:read", "payments:read"}
+
+
+async def selected(app: Application, merchant: Actor, scope: str, **changes: str) -> set[str]:
+    """The permissions that the consent page selects."""
+    started = (await merchant.send("GET", app.authorize_path(scope, **changes))).ok(303)
+    page = (await merchant.send("GET", started.location)).ok().text
+    return {name for name in scope.split() if re.search(rf'value="{name}"[^>]* checked', page)}

@@ -14,7 +14,7 @@ from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
 from tollhouse.http.lists import Position, Window
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.connections import ChangedConnection
-from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.connections_model import ENDED_REASONS, EndedReason
 from tollhouse.oauth.model import ApplicationView, ConnectionView, GrantStatus, GrantView
@@ -86,6 +86,10 @@ FIND_GRANT = """
         ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE g.merchant_id = $1 AND g.id = $2
+"""
+FIND_EARLIER_SCOPES = """
+    SELECT scope_mask FROM oauth_grants WHERE merchant_id = $1 AND client_id = $2 AND mode = $3
+    ORDER BY created_at DESC, id DESC LIMIT 1
 """
 TO_NOTIFY = """
     SELECT u.id, u.email, u.language, g.id AS grant_id
@@ -290,6 +294,12 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
     if row["revoked_at"] is not None:
         return ENDED_REASONS.get(row["revoked_because"])
     return None if now < row["expires_at"] else "expired"
+
+
+async def find_earlier_scopes(db: Pool, merchant_id: MerchantId, client_id: ClientId, mode: Mode) -> Scopes | None:
+    """The scopes of the merchant's last connection with the application, also of an ended one; None without one."""
+    row = await db.fetchrow(FIND_EARLIER_SCOPES, merchant_id, client_id, mode)
+    return None if row is None else Scopes(row["scope_mask"])
 
 
 async def note_expired(tx: Tx, now: datetime, limit: int) -> tuple[int, list[ChangedConnection]]:

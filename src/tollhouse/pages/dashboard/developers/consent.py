@@ -31,7 +31,7 @@ from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
 from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.oauth import redirect_uris, requests_store
+from tollhouse.oauth import connections_store, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
 from tollhouse.oauth.device import shown_code
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision, InvalidScope
@@ -92,12 +92,18 @@ class ScopeGroup(NamedTuple):
 
 @OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, errors=(SignInFirst, NotFound))
 async def show(request: Request, request_id: str) -> Response:
-    """The consent page, with read permissions selected."""
+    """The consent page, with read permissions selected; of an application that was connected before, those of then."""
     person, consent_request = await _load(request, request_id)
     unavailable = _unavailable(request.now, person, consent_request)
     if unavailable is not None:
         return _unavailable_page(request, request_id, person, consent_request, unavailable)
-    return _consent_page(request, request_id, person, consent_request, selected=DEFAULT_SELECTED)
+    earlier = await connections_store.find_earlier_scopes(
+        request.services.db, person.merchant_id, consent_request.client_id, consent_request.mode
+    )
+    selected = DEFAULT_SELECTED if earlier is None else DEFAULT_SELECTED & earlier
+    return _consent_page(
+        request, request_id, person, consent_request, selected=selected, connected_before=earlier is not None
+    )
 
 
 @OPERATIONS.add(
@@ -254,6 +260,7 @@ def _consent_page(
     *,
     selected: Scopes,
     nothing_selected: bool = False,
+    connected_before: bool = False,
 ) -> Response:
     return page(
         request,
@@ -261,6 +268,7 @@ def _consent_page(
         422 if nothing_selected else 200,
         allow_external_redirect=consent_request.redirect_uri is not None,
         nothing_selected=nothing_selected,
+        connected_before=connected_before,
         **page_context(request, person, consent_request, selected),
         **_form_context(request, request_id, person),
     )
