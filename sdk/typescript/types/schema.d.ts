@@ -2658,6 +2658,38 @@ export interface components {
             /** @description Decimal string above zero, at most `decimals` digits after the point. */
             amount: string;
         };
+        /** @description A limit in one currency. */
+        LimitView: {
+            /**
+             * @description What is limited.
+             * @enum {unknown}
+             */
+            kind: "balance_payments" | "conversions" | "fulfillments" | "refunds" | "withdrawals";
+            /** @description Currency code, such as `EUR`. */
+            currency: string;
+            /** @description Most of each one; null if there is no such limit. */
+            per_transaction: string | null;
+            /** @description `per_transaction` in minor units, such as cents. */
+            per_transaction_minor: number | null;
+            /** @description Most within 24 hours; null if there is no such limit. */
+            per_day: string | null;
+            /** @description `per_day` in minor units, such as cents. */
+            per_day_minor: number | null;
+            /** @description Most within 30 days; null if there is no such limit. */
+            per_month: string | null;
+            /** @description `per_month` in minor units, such as cents. */
+            per_month_minor: number | null;
+        };
+        /** @description The limits that were granted. */
+        LimitsDetail: {
+            /**
+             * @description Always `tollhouse_limits`.
+             * @enum {unknown}
+             */
+            type: "tollhouse_limits";
+            /** @description What the connection may move; a kind that is not listed is not limited. */
+            limits: components["schemas"]["LimitView"][];
+        };
         /** @description A line of what is sold: its name, how many, and the price of one in the link's currency, with its taxes. */
         LineItemRequest: {
             /** @description Name of the item. */
@@ -4300,6 +4332,8 @@ export interface components {
             scope: string;
             /** @description The latest refresh token, for the grant type `refresh_token`. */
             refresh_token?: string;
+            /** @description The limits of the connection (RFC 9396); absent without limits. */
+            authorization_details?: components["schemas"]["LimitsDetail"][];
         };
         /** @description A page of transactions. */
         TransactionList: {
@@ -5112,6 +5146,8 @@ export type FulfillmentSimulation = components['schemas']['FulfillmentSimulation
 export type FulfillmentStatistics = components['schemas']['FulfillmentStatistics'];
 export type FulfillmentView = components['schemas']['FulfillmentView'];
 export type Funding = components['schemas']['Funding'];
+export type LimitView = components['schemas']['LimitView'];
+export type LimitsDetail = components['schemas']['LimitsDetail'];
 export type LineItemRequest = components['schemas']['LineItemRequest'];
 export type LineItemView = components['schemas']['LineItemView'];
 export type LinkCreator = components['schemas']['LinkCreator'];

@@ -12,6 +12,7 @@ from tollhouse.accounts.identity.model import ApplicationSuspended, Person
 from tollhouse.http.lists import ConnectionsPageRequest
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.oauth import clients, clients_store, connections, connections_store, settings
@@ -129,12 +130,12 @@ async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientVie
     "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, errors=(NotFound, ValidationFailed)
 )
 async def list_connections(
-    caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime
+    caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> ConnectionList:
     """List connected merchants. Those that an application is or was connected to, 100 per page."""
     if await clients_store.find_owned(db, caller.merchant_id, client_id, now) is None:
         raise NotFound
-    found = await connections_store.list_connections(db, caller.merchant_id, client_id, page.window, now)
+    found = await connections_store.list_connections(db, caller.merchant_id, client_id, page.window, now, catalogue)
     shown, more, cursor = page.cut(found, lambda row: row[1])
     return ConnectionList([connection for connection, _ in shown], more, cursor)
 
@@ -162,9 +163,9 @@ async def disconnect_all(caller: Person, client_id: str, work: Work) -> Disconne
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
-async def list_grants(caller: Person, db: Pool, now: datetime) -> GrantList:
+async def list_grants(caller: Person, db: Pool, now: datetime, catalogue: Catalogue) -> GrantList:
     """List connected applications. Those that the merchant is or was connected to."""
-    return GrantList(await connections_store.list_grants(db, caller.merchant_id, now))
+    return GrantList(await connections_store.list_grants(db, caller.merchant_id, now, catalogue))
 
 
 @DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))

@@ -15,18 +15,20 @@ from starlette.responses import Response
 from tollhouse.accounts.identity import sessions, throttle
 from tollhouse.accounts.identity.guards import anyone
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited, network_of
+from tollhouse.accounts.spending.model import Limits
 from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.operations import AUTHORIZE, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel import clock, scopes, tokens
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S, CHALLENGE_CHARS, OPEN_RETRY_S, STATE_CHARS_MAX
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import client_auth, clients_store, redirect_uris, requests_store, resources
+from tollhouse.oauth import authorization_details_model, client_auth, clients_store, redirect_uris, requests_store, resources
 from tollhouse.oauth.model import (
     AuthorizationRequest,
     InvalidScope,
@@ -41,7 +43,15 @@ OPERATIONS = Operations(AUTHORIZE)
 AWAITS_APPROVAL = (
     "This application must not request permissions that write in live mode, until an operator approves it for them."
 )
-SINGLE_PARAMETERS = ("response_type", "scope", "state", "code_challenge", "code_challenge_method", "mode")
+SINGLE_PARAMETERS = (
+    "response_type",
+    "scope",
+    "state",
+    "code_challenge",
+    "code_challenge_method",
+    "mode",
+    "authorization_details",
+)
 REQUEST_URI_PREFIX = "urn:ietf:params:oauth:request_uri:"
 REQUEST_ID = re.compile(rf"[0-9A-Za-z]{{{tokens.BODY_CHARS}}}")
 
@@ -80,6 +90,9 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
         str | UnsetType,
         Meta(description="What the tokens will open: URL of the Integration API, the default, or of `/mcp`."),
     ] = UNSET
+    authorization_details: Annotated[
+        str | UnsetType, Meta(description="Limits to ask for (RFC 9396): JSON array of one `tollhouse_limits` object.")
+    ] = UNSET
 
 
 class SentParameters(Struct, frozen=True):
@@ -88,6 +101,7 @@ class SentParameters(Struct, frozen=True):
     form: Form
     client: RegisteredClient | None
     base_url: str
+    catalogue: Catalogue
 
     def one(self, name: str) -> str | None:
         """The value of a parameter that was sent once; None if it is missing, empty or repeated."""
@@ -109,6 +123,11 @@ class SentParameters(Struct, frozen=True):
     def mode(self) -> str:
         """The mode, live by default."""
         return self.one("mode") or "live"
+
+    @property
+    def limits(self) -> Limits:
+        """The requested limits. Raises `InvalidAuthorizationDetails`."""
+        return authorization_details_model.parse(self.one("authorization_details"), self.catalogue)
 
     @property
     def resource(self) -> Resource:
@@ -204,6 +223,11 @@ def require_pushed(sent: SentParameters) -> None:
         raise InvalidRequest("This application must push its authorization requests. Its settings require it.")
 
 
+def require_authorization_details(sent: SentParameters) -> None:
+    """`authorization_details` has valid limits."""
+    _ = sent.limits
+
+
 Rule = Callable[[SentParameters], None]
 BEFORE_REDIRECT: tuple[Rule, ...] = (
     require_client_id,
@@ -220,6 +244,7 @@ BY_REDIRECT: tuple[Rule, ...] = (
     require_code_challenge_method,
     require_mode,
     require_resource,
+    require_authorization_details,
 )
 
 
@@ -326,10 +351,10 @@ async def require_not_full(request: Request, client_id: ClientId) -> None:
 async def _read_parameters(request: Request) -> SentParameters:
     # A NUL becomes another control character, so that the rule of its parameter rejects it.
     form = parse_form(request.query.replace(b"%00", b"%01"))
-    base_url = request.services.settings.base_url
-    client_id = SentParameters(form, None, base_url).one("client_id")
+    base_url, catalogue = request.services.settings.base_url, request.services.catalogue
+    client_id = SentParameters(form, None, base_url, catalogue).one("client_id")
     client = await clients_store.find_registered(request.services.db, client_id) if client_id else None
-    return SentParameters(form, client, base_url)
+    return SentParameters(form, client, base_url, catalogue)
 
 
 def _error_redirect(request: Request, sent: SentParameters, error: ApiError) -> Response:
@@ -349,6 +374,7 @@ def authorization_request(sent: SentParameters) -> AuthorizationRequest:
         challenge=cast("bytes", client_auth.parse_challenge(sent.one("code_challenge") or "")),
         mode=cast("Mode", sent.mode),
         resource=sent.resource,
+        limits=sent.limits.stored,
     )
 
 

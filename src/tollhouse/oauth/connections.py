@@ -86,7 +86,7 @@ async def change_grant(work: Work, merchant_id: MerchantId, grant_id: UUID, chan
             work, narrowed.env, "grant.changed", subject=narrowed.client_id, name=narrowed.name, changed=changed
         )
         await work.services.connection_webhooks.announce(work, "connection.changed", [narrowed], "merchant")
-    found = await connections_store.find_grant(work.tx, merchant_id, grant_id, work.now)
+    found = await connections_store.find_grant(work.tx, merchant_id, grant_id, work.now, work.services.catalogue)
     if found is None:
         raise AssertionError("a locked grant does not exist")
     return found.grant

@@ -5,13 +5,16 @@ not count: the grant stays expired.
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
+from tollhouse.accounts.spending.model import read_limits
 from tollhouse.http.lists import Position, Window
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
@@ -22,6 +25,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 
 CONNECTIONS = """
     SELECT g.id, g.merchant_id, m.business_name, g.scope_mask, g.mode, g.created_at, g.expires_at,
+           g.limits, g.proposals_only,
            coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because
     FROM oauth_clients c
@@ -63,7 +67,8 @@ REVOKE_BY_MERCHANT = f"""
 # $2 filters: true for active grants, false for ended ones, null for all.
 LIST_GRANTS = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
-           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
+           g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
+           a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
@@ -77,7 +82,8 @@ LIST_GRANTS = """
 """
 FIND_GRANT = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
-           g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at, a.last_used_at,
+           g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
+           a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
@@ -163,19 +169,19 @@ class GrantDetails(Struct, frozen=True):
 
 
 async def list_connections(
-    db: Pool, owner: MerchantId, client_id: str, window: Window, now: datetime
+    db: Pool, owner: MerchantId, client_id: str, window: Window, now: datetime, catalogue: Catalogue
 ) -> list[tuple[ConnectionView, Position]]:
     """All connections of an application of this owner, newest first, with their positions in the list."""
     rows = await db.fetch_custom_plan(LIST_CONNECTIONS, owner, client_id, *msgspec.structs.astuple(window))
-    return [(_connection(row, now), Position(row["created_at"], row["id"])) for row in rows]
+    return [(_connection(row, now, catalogue), Position(row["created_at"], row["id"])) for row in rows]
 
 
 async def find_connection(
-    db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime
+    db: Pool, owner: MerchantId, client_id: str, grant_id: UUID, now: datetime, catalogue: Catalogue
 ) -> ConnectionView | None:
     """One connection of an application of this owner."""
     row = await db.fetchrow(FIND_CONNECTION, owner, client_id, grant_id)
-    return None if row is None else _connection(row, now)
+    return None if row is None else _connection(row, now, catalogue)
 
 
 async def count_active(tx: Tx, owner: MerchantId, client_id: ClientId, now: datetime) -> int:
@@ -200,19 +206,22 @@ async def list_grants(
     db: Pool,
     merchant_id: MerchantId,
     now: datetime,
+    catalogue: Catalogue,
     *,
     active: bool | None = None,
     fetch: int | None = None,
     offset: int = 0,
 ) -> list[GrantView]:
     """The merchant's grants, newest first: the active ones, the ended ones, or all."""
-    return [_grant(row, now) for row in await db.fetch(LIST_GRANTS, merchant_id, active, now, fetch, offset)]
+    return [_grant(row, now, catalogue) for row in await db.fetch(LIST_GRANTS, merchant_id, active, now, fetch, offset)]
 
 
-async def find_grant(db: Pool | Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> GrantDetails | None:
+async def find_grant(
+    db: Pool | Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime, catalogue: Catalogue
+) -> GrantDetails | None:
     """One of the merchant's grants."""
     row = await db.fetchrow(FIND_GRANT, merchant_id, grant_id)
-    return None if row is None else GrantDetails(_grant(row, now), row["owner_name"], row["revoked_because"])
+    return None if row is None else GrantDetails(_grant(row, now, catalogue), row["owner_name"], row["revoked_because"])
 
 
 async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ChangedConnection | None:
@@ -250,7 +259,7 @@ async def restrict_scopes(
     return [ChangedConnection(**row) for row in revoked], [ChangedConnection(**row) for row in restricted]
 
 
-def _grant(row: Row, now: datetime) -> GrantView:
+def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
     return GrantView(
         grant_id=row["id"],
         client_id=ClientId(row["client_id"]),
@@ -264,10 +273,11 @@ def _grant(row: Row, now: datetime) -> GrantView:
         revoked_at=stamp_or_none(row["revoked_at"]),
         ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
+        **_limits(row, catalogue),
     )
 
 
-def _connection(row: Row, now: datetime) -> ConnectionView:
+def _connection(row: Row, now: datetime, catalogue: Catalogue) -> ConnectionView:
     return ConnectionView(
         grant_id=row["id"],
         merchant_id=row["merchant_id"],
@@ -281,7 +291,18 @@ def _connection(row: Row, now: datetime) -> ConnectionView:
         revoked_at=stamp_or_none(row["revoked_at"]),
         ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
+        **_limits(row, catalogue),
     )
+
+
+def _limits(row: Row, catalogue: Catalogue) -> dict[str, Any]:
+    limits = read_limits(row["limits"])
+    return {
+        "limits": limits.views(catalogue),
+        "recipients": None if limits.recipients is None else list(limits.recipients),
+        "limits_expire_at": stamp_or_none(limits.expires_at),
+        "proposals_only": row["proposals_only"],
+    }
 
 
 def _status(row: Row, now: datetime) -> GrantStatus:

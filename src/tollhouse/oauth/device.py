@@ -23,10 +23,12 @@ from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
 from tollhouse.kernel.scopes import WRITES
 from tollhouse.oauth import client_auth, clients_store, requests_store
+from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
 from tollhouse.oauth.authorize import (
     AWAITS_APPROVAL,
     SentParameters,
     address_limits,
+    require_authorization_details,
     require_mode,
     require_not_full,
     require_resource,
@@ -45,7 +47,7 @@ from tollhouse.oauth.model import (
 from tollhouse.oauth.resources import InvalidTarget
 
 OPERATIONS = Operations(PROTOCOL)
-PARAMETERS = (*client_auth.PARAMETERS, "scope", "mode")
+PARAMETERS = (*client_auth.PARAMETERS, "scope", "mode", "authorization_details")
 USER_CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 """No vowels, so that no code is a word, and nothing that looks like a digit."""
 AGENT_CHARS_KEPT = 200
@@ -59,6 +61,8 @@ class DeviceForm(Struct, frozen=True):
     mode: Mode | UnsetType = UNSET
     resource: str | UnsetType = UNSET
     """What the tokens will open: URL of the Integration API, the default, or of `/mcp`."""
+    authorization_details: str | UnsetType = UNSET
+    """Limits to ask for (RFC 9396): JSON array of one `tollhouse_limits` object."""
     client_id: str | UnsetType = UNSET
     client_secret: str | UnsetType = UNSET
     client_assertion: str | UnsetType = UNSET
@@ -100,6 +104,7 @@ class DeviceAuthorization(Struct, frozen=True):
         UnauthorizedClient,
         InvalidScope,
         InvalidTarget,
+        InvalidAuthorizationDetails,
     ),
     reads=DeviceForm,
     responses=DeviceAuthorization,
@@ -112,7 +117,7 @@ async def authorize_device(request: Request) -> Response:
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":
         raise InvalidClient(detail="paused")
-    sent = SentParameters(form, client, request.services.settings.base_url)
+    sent = SentParameters(form, client, request.services.settings.base_url, request.services.catalogue)
     _require_allowed(client, sent, review=request.services.settings.review_applications)
     await _count(request)
     await require_not_full(request, client.client_id)
@@ -158,6 +163,7 @@ def _require_allowed(client: RegisteredClient, sent: SentParameters, *, review: 
     require_scope(sent)
     require_mode(sent)
     require_resource(sent)
+    require_authorization_details(sent)
     writes = sent.mode == "live" and bool(sent.scopes and sent.scopes & WRITES)
     if writes and review and not client.approved:
         raise InvalidScope(AWAITS_APPROVAL)
@@ -185,6 +191,7 @@ def _device_request(
         scopes=sent.scopes or scopes.Scopes(0),
         mode="test" if sent.mode == "test" else "live",
         resource=sent.resource,
+        limits=sent.limits.stored,
         device_code_hash=device_code_hash,
         user_code=user_code,
         address=request.address,

@@ -14,6 +14,7 @@ from tollhouse.http.responses import json_response
 from tollhouse.http.services import Services
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.scopes import PERMISSIONS, Access
+from tollhouse.oauth.authorization_details_model import LIMITS_TYPE
 from tollhouse.oauth.model import DEVICE_CODE_GRANT, ClientView
 
 OPERATIONS = Operations(PROTOCOL)
@@ -72,6 +73,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """PKCE methods."""
     authorization_response_iss_parameter_supported: bool
     """Whether callbacks carry `iss`."""
+    authorization_details_types_supported: Annotated[tuple[str, ...], example(["tollhouse_limits"])]
+    """Types of `authorization_details` (RFC 9396)."""
     service_documentation: Annotated[str, example("https://pay.example/docs")]
     """URL of the documentation."""
 
@@ -120,6 +123,7 @@ async def metadata(services: Services) -> Response:
         introspection_endpoint_auth_signing_alg_values_supported=jose.ALGORITHMS,
         code_challenge_methods_supported=("S256",),
         authorization_response_iss_parameter_supported=True,
+        authorization_details_types_supported=(LIMITS_TYPE,),
         service_documentation=f"{issuer}/docs",
     )
     return json_response(found, headers={"Cache-Control": "public, max-age=3600"})

@@ -7,12 +7,14 @@ from uuid import UUID
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.identity.throttle import RateLimited
+from tollhouse.accounts.spending.model import NO_LIMITS, Limits, LimitView
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.oauth.authorization_details_model import LimitsDetail
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.platform.database.errors import OutcomeUnknown
 
@@ -179,6 +181,14 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
     ended_reason: EndedReason | None
     """Why the connection ended; null while it is active."""
     last_used_at: Timestamp | None
+    limits: list[LimitView]
+    """What the connection may move; a kind that is not listed is not limited."""
+    recipients: list[UUID] | None
+    """Saved recipients that it may withdraw to; null for all."""
+    limits_expire_at: Timestamp | None
+    """From when on it moves no money; null if that never ends."""
+    proposals_only: bool
+    """Whether it may only propose what moves money."""
 
 
 class ApplicationView(Struct, frozen=True):
@@ -211,6 +221,14 @@ class GrantView(Struct, frozen=True, kw_only=True):
     ended_reason: EndedReason | None
     """Why the connection ended; null while it is active."""
     last_used_at: Timestamp | None
+    limits: list[LimitView]
+    """What the connection may move; a kind that is not listed is not limited."""
+    recipients: list[UUID] | None
+    """Saved recipients that it may withdraw to; null for all."""
+    limits_expire_at: Timestamp | None
+    """From when on it moves no money; null if that never ends."""
+    proposals_only: bool
+    """Whether it may only propose what moves money."""
 
 
 class AuthorizationRequest(Struct, frozen=True):
@@ -224,6 +242,8 @@ class AuthorizationRequest(Struct, frozen=True):
     challenge: bytes
     mode: Mode
     resource: Resource
+    limits: str | None = None
+    """As they are stored."""
 
 
 class DeviceRequest(Struct, frozen=True):
@@ -239,6 +259,7 @@ class DeviceRequest(Struct, frozen=True):
     user_code: str
     address: str
     agent: str
+    limits: str | None = None
 
 
 CONNECTION_COUNT_MAX = 1_000
@@ -283,6 +304,8 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     user_code: str | None = None
     device_address: str | None = None
     device_agent: str | None = None
+    limits: Limits = NO_LIMITS
+    """The limits that the application asks for."""
 
 
 class IssuedToken(Struct, frozen=True):
@@ -290,6 +313,8 @@ class IssuedToken(Struct, frozen=True):
 
     scopes: Scopes
     expires_at: datetime
+    limits: str | None
+    """Those of the grant, as they are stored."""
 
 
 class TokenResponse(Struct, frozen=True, omit_defaults=True):
@@ -304,6 +329,8 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
     scope: str
     """Scopes that were granted, separated by spaces."""
     refresh_token: Annotated[str | UnsetType, example("thrt_…")] = UNSET
+    authorization_details: list[LimitsDetail] | UnsetType = UNSET
+    """The limits of the connection (RFC 9396); absent without limits."""
 
 
 class InvalidClient(ApiError):

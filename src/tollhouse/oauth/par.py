@@ -92,7 +92,7 @@ async def push(request: Request) -> Response:
         raise InvalidClient(detail="paused")
     if form.all("request_uri"):
         raise InvalidRequest("`request_uri` must not be pushed.")
-    sent = SentParameters(form, client, request.services.settings.base_url)
+    sent = SentParameters(form, client, request.services.settings.base_url, request.services.catalogue)
     for rule in (*BEFORE_REDIRECT, *BY_REDIRECT):
         rule(sent)
     await _count(request, verified)

@@ -4,6 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
+from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import WRITES, Scopes
@@ -13,8 +14,8 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 INSERT = """
     INSERT INTO oauth_requests
         (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, resource, mac_key_id, created_at,
-         expires_at, is_pushed)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         expires_at, is_pushed, limits)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
 """
 # The first browser has the time of any other request. It can come again until the merchant has decided (RFC 9126 section 4).
 OPEN = """
@@ -27,8 +28,8 @@ OPEN = """
 INSERT_OF_DEVICE = """
     INSERT INTO oauth_requests
         (id_hash, client_id, auth_epoch, scope_mask, mode, resource, mac_key_id, created_at, expires_at, device_code_hash,
-         user_code, device_address, device_agent)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13)
+         user_code, device_address, device_agent, limits)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
     ON CONFLICT (user_code) WHERE user_code IS NOT NULL DO NOTHING
 """
 COUNT_OPEN = """
@@ -67,7 +68,7 @@ FIND_FOR_MERCHANT = """
            c.verified_at IS NOT NULL AS verified,
            $5 AND r.mode = 'live' AND c.approved_at IS NULL AND c.merchant_id IS NOT NULL
                AND r.scope_mask & c.scope_mask & $6 <> 0 AS awaits_approval,
-           r.user_code, r.device_address, r.device_agent,
+           r.user_code, r.device_address, r.device_agent, r.limits,
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
                 WHERE g.client_id = c.id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
@@ -95,9 +96,9 @@ ALLOW = """
     )
     INSERT INTO oauth_codes
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
-         expires_at, proposals_only)
+         expires_at, proposals_only, limits)
     SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6,
-           resource = 'mcp' AND mode = 'live'
+           resource = 'mcp' AND mode = 'live', $9
     FROM decided
 """
 DENY = """
@@ -158,6 +159,7 @@ async def insert(
         now,
         expires_at,
         is_pushed,
+        request.limits,
     )
 
 
@@ -190,6 +192,7 @@ async def insert_of_device(db: Pool, new: DeviceRequest, mac_key_id: str, now: d
             new.user_code,
             new.address,
             new.agent,
+            new.limits,
         )
         == 1
     )
@@ -230,15 +233,19 @@ async def allow(
     tx: Tx,
     request: ConsentRequest,
     selected: Scopes,
+    limits: Limits,
     code_hash: bytes,
     now: datetime,
     code_expires_at: datetime,
     *,
     review: bool,
 ) -> bool:
-    """Allow the selected scopes and insert the code; False if the request was decided before or is not valid any more."""
+    """Allow the selected scopes with these limits and insert the code.
+
+    False if the request was decided before or is not valid any more.
+    """
     decided = (request.id_hash, request.merchant_id, selected.mask, now, code_hash, code_expires_at)
-    return await tx.execute(ALLOW, *decided, review, WRITES.mask) > 0
+    return await tx.execute(ALLOW, *decided, review, WRITES.mask, limits.stored) > 0
 
 
 async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:
@@ -248,4 +255,5 @@ async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:
 
 def _consent_request(row: Row) -> ConsentRequest:
     values = dict(row)
-    return ConsentRequest(scopes=Scopes(values.pop("scope_mask")), **values)
+    limits = read_limits(values.pop("limits"))
+    return ConsentRequest(scopes=Scopes(values.pop("scope_mask")), limits=limits, **values)

@@ -47,11 +47,11 @@ EXCHANGE = """
                CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
                CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only, resource
         FROM code
-        RETURNING scope_mask, expires_at
+        RETURNING scope_mask, expires_at, limits
     )
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
     SELECT $9, $6, scope_mask, least($10, expires_at), $5 FROM new_grant
-    RETURNING scope_mask, expires_at
+    RETURNING scope_mask, expires_at, (SELECT limits FROM new_grant) AS limits
 """
 # The conditions of `EXCHANGE` without the requested resource: tells invalid_target from invalid_grant.
 FIND_RESOURCE_OF_CODE = """
@@ -80,13 +80,13 @@ REFRESHED = """refreshed AS (
           AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
           AND g.scope_mask & c.scope_mask & 262144 <> 0
           AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0 AND g.resource = coalesce($11, g.resource)
-        RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at
+        RETURNING g.id, coalesce($6, g.scope_mask & c.scope_mask) AS scope_mask, g.expires_at, g.limits
     )"""
 REFRESH = f"""
     WITH {REFRESHED}
     INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
     SELECT $8, id, scope_mask, least($9, expires_at), $5 FROM refreshed
-    RETURNING scope_mask, expires_at
+    RETURNING scope_mask, expires_at, (SELECT limits FROM refreshed) AS limits
 """
 # A request that has waited for the grant's row finds the retry. It expires before the access token that it returns.
 REFRESH_RETRYABLY = f"""
@@ -105,11 +105,12 @@ REFRESH_RETRYABLY = f"""
             scope_mask = excluded.scope_mask, encrypted_tokens = excluded.encrypted_tokens,
             token_expires_at = excluded.token_expires_at, expires_at = excluded.expires_at
     )
-    SELECT scope_mask, expires_at FROM token
+    SELECT scope_mask, expires_at, (SELECT limits FROM refreshed) AS limits FROM token
 """
 # The conditions are those of a refresh. No use of the new refresh token: it would have raised the generation.
 FIND_RETRY = """
-    SELECT r.encrypted_tokens, r.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, r.token_expires_at AS expires_at
+    SELECT r.encrypted_tokens, r.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, r.token_expires_at AS expires_at,
+           g.limits
     FROM oauth_refresh_retries r
     JOIN oauth_grants g ON g.id = r.grant_id AND g.refresh_generation = r.generation + 1
     JOIN oauth_clients c ON c.id = g.client_id
@@ -376,4 +377,4 @@ def _revoked_grant(row: Row | None) -> ChangedConnection | None:
 
 
 def _issued_token(row: Row) -> IssuedToken:
-    return IssuedToken(Scopes(row["scope_mask"]), row["expires_at"])
+    return IssuedToken(Scopes(row["scope_mask"]), row["expires_at"], row["limits"])

@@ -6,7 +6,6 @@ A replay revokes the whole grant. Its error is returned, not raised, so that the
 """
 
 from collections.abc import Awaitable, Callable
-from datetime import datetime
 from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
@@ -36,6 +35,7 @@ from tollhouse.oauth import (
     resources,
     store,
 )
+from tollhouse.oauth.authorization_details_model import granted
 from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.oauth.device_errors import AccessDenied, AuthorizationPending, ExpiredToken, SlowDown, UnauthorizedClient
@@ -219,7 +219,7 @@ def _redeem(
         issued = await store.exchange(request.services.db, binding, new, now, sent.proof, resource)
         if issued is None:
             return None
-        return _response(issued, now, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
+        return _response(request, issued, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
 
     return exchange
 
@@ -280,7 +280,7 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
 
     async def refresh() -> TokenResponse | None:
         issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.proof)
-        return None if issued is None else _response(issued, now, *pair)
+        return None if issued is None else _response(request, issued, *pair)
 
     if retries is None:
         return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token, resource))
@@ -291,9 +291,9 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
         db, proof = request.services.db, sent.proof
         issued = await store.refresh_retryably(db, sent.client_id, token, new, retry, now, proof)
         if issued is not None:
-            return _response(issued, now, *pair)
+            return _response(request, issued, *pair)
         stored = await store.find_retry(db, sent.client_id, token, asked, now, proof)
-        return None if stored is None else _response(stored.issued, now, *retries.open(stored.encrypted_tokens))
+        return None if stored is None else _response(request, stored.issued, *retries.open(stored.encrypted_tokens))
 
     return TokenAttempt(refresh_or_repeat, lambda tx, client: _refuse_retry(tx, request, client, token, asked))
 
@@ -359,9 +359,11 @@ def _requested_scopes(form: Form) -> Scopes | None:
     return requested
 
 
-def _response(issued: IssuedToken, now: datetime, access_token: str, refresh_token: str | None) -> TokenResponse:
-    expires_in = int((issued.expires_at - now).total_seconds())
-    return TokenResponse(access_token, "Bearer", expires_in, issued.scopes.text(), refresh_token or UNSET)
+def _response(request: Request, issued: IssuedToken, access_token: str, refresh_token: str | None) -> TokenResponse:
+    expires_in = int((issued.expires_at - request.now).total_seconds())
+    details = granted(issued.limits, request.services.catalogue)
+    scope, refresh = issued.scopes.text(), refresh_token or UNSET
+    return TokenResponse(access_token, "Bearer", expires_in, scope, refresh, details or UNSET)
 
 
 ATTEMPTS: dict[str, Callable[[Request, SentCredentials, Form], TokenAttempt]] = {

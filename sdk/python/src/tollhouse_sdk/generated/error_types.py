@@ -191,6 +191,12 @@ class InvalidApiKey(ApiError):
     code = "invalid_api_key"
 
 
+class InvalidAuthorizationDetails(ApiError):
+    """The error code `invalid_authorization_details`."""
+
+    code = "invalid_authorization_details"
+
+
 class InvalidClient(ApiError):
     """The error code `invalid_client`."""
 

@@ -24,8 +24,11 @@ from tollhouse.http.responses import page, see_other, with_headers_of
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, ValidationFailed
+from tollhouse.kernel.text import Translatable
+from tollhouse.pages.dashboard import limit_form
 from tollhouse.pages.dashboard.account.key_presets import CUSTOM, GRANTABLE, PRESETS, READ, scopes_of, title_of
 from tollhouse.pages.dashboard.layout import render
+from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
 NOTICES = {"reset": "Your password was changed. Sign in with your new password."}
@@ -189,12 +192,20 @@ async def keys_page(request: Request, caller: Person, env: MerchantEnv) -> Respo
 async def make_key(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a key and show it once."""
     form = request.form()
-    new = NewApiKey(form.one("name") or "", env.mode, scopes_of(form))
+    typed = limit_form.read(form, request.services.catalogue)
+    new = NewApiKey(
+        form.one("name") or "",
+        env.mode,
+        scopes_of(form),
+        limits=typed.requests,
+        allowed_networks=(form.one("allowed_networks") or "").replace(",", " ").split(),
+        proposals_only=form.one("proposals_only") is not None,
+    )
     preset = form.one("preset") or CUSTOM
     try:
         created = await request.transact(lambda work: actions.create_api_key(work, caller, new))
     except ValidationFailed as error:
-        return await _keys_page(request, caller, env, new=new, preset=preset, error=error)
+        return await _keys_page(request, caller, env, new=new, typed=typed, preset=preset, error=error)
     return await _keys_page(request, caller, env, secret=created.api_key)
 
 
@@ -214,6 +225,7 @@ async def _keys_page(
     *,
     secret: str = "",
     new: NewApiKey | None = None,
+    typed: LimitForm | None = None,
     preset: str = PRESETS[0].name,
     error: ApiError | None = None,
 ) -> Response:
@@ -232,9 +244,18 @@ async def _keys_page(
         titles={permission.scope: permission.title for permission in GRANTABLE},
         title_of=title_of,
         message=error.message if error else "",
-        field_errors=by_field(error),
+        field_errors=_key_errors(error),
+        limit_form=typed or limit_form.of_limits([], limit_form.ALL_KINDS),
+        currencies=limit_form.currencies(request.services.catalogue),
+        allowed_networks=" ".join(new.allowed_networks) if new else "",
+        proposals_only=new is not None and new.proposals_only,
         keys=[key for key in await _list_keys(request, caller) if key.mode == env.mode],
     )
+
+
+def _key_errors(error: ApiError | None) -> dict[str, Translatable]:
+    """The errors by field; those of single networks belong to the one field that has them all."""
+    return {field.partition(".")[0]: message for field, message in by_field(error).items()}
 
 
 async def _list_keys(request: Request, caller: Person) -> list[ApiKeyView]:

@@ -85,7 +85,7 @@ async def _list_page(
     query: ConnectionsPageQuery = FIRST_PAGE,
 ) -> Response:
     found = await connections_store.list_connections(
-        request.services.db, person.merchant_id, client.client_id, query.window, request.now
+        request.services.db, person.merchant_id, client.client_id, query.window, request.now, request.services.catalogue
     )
     rows, more = query.cut(found)
     links = msgspec.structs.replace(query, done="").links([position for _, position in rows], more=more)
@@ -100,7 +100,7 @@ async def _details(
 ) -> Response:
     client = await get_client(request, person, client_id)
     connection = await connections_store.find_connection(
-        request.services.db, person.merchant_id, client_id, grant_id, request.now
+        request.services.db, person.merchant_id, client_id, grant_id, request.now, request.services.catalogue
     )
     if connection is None:
         raise NotFound
@@ -168,6 +168,7 @@ async def connected_applications(request: Request, caller: Person, query: Connec
         fetch=query.fetch,
         offset=query.offset,
         now=request.now,
+        catalogue=request.services.catalogue,
     )
     shown, more = query.cut(found)
     return render(
@@ -205,7 +206,9 @@ async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
 async def _connected_application(
     request: Request, caller: Person, grant_id: UUID, status: int = 200, message: str = ""
 ) -> Response:
-    found = await connections_store.find_grant(request.services.db, caller.merchant_id, grant_id, request.now)
+    found = await connections_store.find_grant(
+        request.services.db, caller.merchant_id, grant_id, request.now, request.services.catalogue
+    )
     if found is None:
         raise NotFound
     website = found.grant.application.website_url

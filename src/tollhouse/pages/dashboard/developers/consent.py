@@ -19,6 +19,7 @@ from tollhouse.accounts.identity.guards import signed_in_page, visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
+from tollhouse.accounts.spending.model import Limits, to_limits
 from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
@@ -35,8 +36,9 @@ from tollhouse.oauth import connections_store, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
 from tollhouse.oauth.device import shown_code
 from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision, InvalidScope
-from tollhouse.pages.dashboard import layout
+from tollhouse.pages.dashboard import layout, limit_form
 from tollhouse.pages.dashboard.developers.application import get_client
+from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
 PURPOSE = b"consent form:"
@@ -142,8 +144,10 @@ async def use_another_account(request: Request, request_id: str) -> Response:
 
 async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
     selected = scopes.known(form.all("scope")) & consent_request.scopes
-    if not selected.has_api:
-        return _consent_page(request, request_id, person, consent_request, selected=selected, nothing_selected=True)
+    typed = limit_form.read(form, request.services.catalogue)
+    if not selected.has_api or typed.errors:
+        return _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
+    limits = Limits(limits=to_limits(typed.requests, request.services.catalogue))
     env = MerchantEnv(person.merchant_id, consent_request.mode)
     await require_verified_email(request.services.db, request.services.settings, env, person)
     if env.livemode and selected & SENSITIVE:
@@ -157,10 +161,11 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
             raise SignInFirst(f"/signin?request={request_id}")
         review = work.services.settings.review_applications
         if not await requests_store.allow(
-            work.tx, consent_request, selected, code_hash, request.now, code_expires_at, review=review
+            work.tx, consent_request, selected, limits, code_hash, request.now, code_expires_at, review=review
         ):
             return False
-        changed = new_values(scopes=selected.names())
+        described = limits.described(work.services.catalogue)["limits"]
+        changed = new_values(scopes=selected.names(), limits=described or None)
         await record.event(
             work, env, "grant.given", subject=consent_request.client_id, name=consent_request.name, changed=changed
         )
@@ -259,17 +264,20 @@ def _consent_page(
     consent_request: ConsentRequest,
     *,
     selected: Scopes,
-    nothing_selected: bool = False,
     connected_before: bool = False,
+    typed: LimitForm | None = None,
 ) -> Response:
+    context = page_context(request, person, consent_request, selected)
+    if typed is not None:
+        context["limit_form"] = typed
     return page(
         request,
         "dashboard/consent/page.html",
-        422 if nothing_selected else 200,
+        200 if typed is None else 422,
         allow_external_redirect=consent_request.redirect_uri is not None,
-        nothing_selected=nothing_selected,
+        nothing_selected=typed is not None and not selected.has_api,
         connected_before=connected_before,
-        **page_context(request, person, consent_request, selected),
+        **context,
         **_form_context(request, request_id, person),
     )
 
@@ -286,6 +294,8 @@ def page_context(request: Request, person: Person, consent_request: ConsentReque
         "connections": _connections_text(consent_request.connections),
         "access_duration": span(timedelta(seconds=request.services.settings.grant_ttl)),
         "description": _split_description(consent_request.description),
+        "limit_form": limit_form.of_limits(consent_request.limits.views(request.services.catalogue), consent_request.scopes),
+        "currencies": limit_form.currencies(request.services.catalogue),
     }
 
 
