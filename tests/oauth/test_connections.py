@@ -48,7 +48,7 @@ async def test_owner_and_merchant_see_the_same_connection(app: Application, alic
     }
     shared = {
         "grant_id", "scopes", "mode", "livemode", "status", "created_at", "expires_at", "revoked_at", "ended_reason",
-        "last_used_at",
+        "last_used_at", "limits", "recipients", "limits_expire_at", "proposals_only",
     }  # fmt: skip
     assert set(one) == shared | {"merchant_id", "business_name"}
     assert set(grant) == shared | {"client_id", "application"}

@@ -52,7 +52,7 @@ async def test_page_shows_the_request_and_selects_read_scopes(alice: Actor, app:
     assert "30 days after connecting" in text
     assert CHECKBOX.findall(text) == [("account:read", " checked"), ("payments:write", ""), ("offline_access", "")]
     assert text.count("<h1") == 1
-    assert text.count("<fieldset") == text.count("<legend") == 3
+    assert text.count("<fieldset") == text.count("<legend") == 4
     assert text.index('value="deny"') < text.index('value="allow"')
     live = (await alice.send("GET", await start(alice, app, mode="live"))).ok().text
     assert "Test environment" not in live

@@ -39,6 +39,7 @@ async def test_metadata(mallory: Actor) -> None:
         "introspection_endpoint_auth_signing_alg_values_supported": algorithms,
         "code_challenge_methods_supported": ["S256"],
         "authorization_response_iss_parameter_supported": True,
+        "authorization_details_types_supported": ["tollhouse_limits"],
         "service_documentation": f"{base}/docs",
     }
     assert len(answer.body["scopes_supported"]) == 19

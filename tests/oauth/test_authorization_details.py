@@ -1,0 +1,93 @@
+"""Limits by `authorization_details` (RFC 9396): asked for, decided by the merchant, granted."""
+
+import html
+import json
+from typing import Any
+
+import pytest
+
+from tests.cast import HIDDEN, Actor, Answer, Application, application
+from tests.transfers.gate.test_limits import beyond
+from tests.transfers.withdrawals.steps import TO_NINA, fund
+
+SCOPE = "account:read withdrawals:write offline_access"
+ASKED = {"kind": "withdrawals", "currency": "EUR", "per_transaction": "15.00", "per_day": "20.00"}
+
+
+def details(*limits: dict[str, Any]) -> str:
+    """The parameter."""
+    return json.dumps([{"type": "tollhouse_limits", "limits": list(limits)}])
+
+
+async def answer(app: Application, merchant: Actor, typed: dict[str, str], **changes: str) -> Answer:
+    """Allow everything, with these limits instead of those on the page."""
+    started = (await merchant.send("GET", app.authorize_path(SCOPE, **changes))).ok(303)
+    shown = (await merchant.send("GET", started.location)).ok()
+    hidden = [(name, html.unescape(value)) for name, value in HIDDEN.findall(shown.text)]
+    scopes = [("scope", scope) for scope in SCOPE.split()]
+    return await merchant.form(started.location, [*hidden, *scopes, *typed.items(), ("decision", "allow")])
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        "x",
+        "{}",
+        "[]",
+        json.dumps([{"type": "payment_initiation", "limits": []}]),
+        json.dumps([{"type": "tollhouse_limits", "limits": []}] * 2),
+        json.dumps([{"type": "tollhouse_limits", "limits": [], "actions": ["read"]}]),
+        details({"kind": "tips", "currency": "EUR"}),
+        details({"kind": "refunds", "currency": "XXX"}),
+        details(ASKED | {"per_day": "-1.00"}),
+        details(ASKED, ASKED),
+        "[" * 5_000,
+    ],
+)
+async def test_what_is_no_limit_is_refused(alice: Actor, bob: Actor, sent: str) -> None:
+    app = await application(bob)
+    back = (await alice.send("GET", app.authorize_path(SCOPE, authorization_details=sent))).ok(303)
+    assert back.query["error"] == "invalid_authorization_details"
+    fields = {"scope": "account:read", "mode": "test", "authorization_details": sent}
+    device = await application(bob, grant_types=["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"])
+    (await device.protocol("/api/v2/oauth/device_authorization", fields)).refused("invalid_authorization_details", 400)
+
+
+async def test_the_merchant_decides_what_is_granted(alice: Actor, bob: Actor) -> None:
+    await fund(alice)
+    app = await application(bob)
+    started = (await alice.send("GET", app.authorize_path(SCOPE, authorization_details=details(ASKED)))).ok(303)
+    shown = (await alice.send("GET", started.location)).ok().text
+    assert "asks for these limits" in shown
+    assert 'name="limits.0.per_day" type="text" value="20.00"' in shown
+    typed = {"limits.0.currency": "EUR", "limits.0.per_transaction": "", "limits.0.per_day": "12.00"}
+    back = (await answer(app, alice, typed, authorization_details=details(ASKED))).ok(303)
+    issued = (await app.exchange(back.query["code"])).ok().body
+    [granted] = issued["authorization_details"]
+    assert granted["type"] == "tollhouse_limits"
+    [limit] = granted["limits"]
+    assert (limit["per_transaction"], limit["per_day"], limit["per_day_minor"]) == (None, "12.00", 1_200)
+    refreshed = (await app.refresh(issued["refresh_token"])).ok().body
+    assert refreshed["authorization_details"] == issued["authorization_details"]
+    assert (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"][0]["limits"] == [limit]
+    (await app.api(refreshed["access_token"], "POST", "/withdrawals", TO_NINA, "1")).ok(201)
+    refused = beyond(await app.api(refreshed["access_token"], "POST", "/withdrawals", TO_NINA, "2"))
+    assert refused["remaining_minor"] == 200
+
+
+async def test_a_merchant_removes_limits_or_adds_some(alice: Actor, bob: Actor) -> None:
+    app = await application(bob)
+    back = await answer(app, alice, {"limits.0.currency": ""}, authorization_details=details(ASKED))
+    assert "authorization_details" not in (await app.exchange(back.ok(303).query["code"])).ok().body
+    back = await answer(app, alice, {"limits.0.currency": "USD"})
+    [granted] = (await app.exchange(back.ok(303).query["code"])).ok().body["authorization_details"]
+    assert (granted["limits"][0]["currency"], granted["limits"][0]["per_day"]) == ("USD", None)
+
+
+async def test_a_wrong_limit_shows_the_page_again(alice: Actor, bob: Actor) -> None:
+    app = await application(bob)
+    typed = {"limits.0.currency": "EUR", "limits.0.per_day": "1.005"}
+    again = (await answer(app, alice, typed)).ok(422)
+    assert "Check the limits and try again." in again.text
+    assert 'value="1.005"' in again.text
+    assert again.text.count('aria-invalid="true"') == 1
