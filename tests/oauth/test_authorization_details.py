@@ -10,6 +10,7 @@ from tests.cast import HIDDEN, Actor, Answer, Application, application
 from tests.transfers.gate.test_limits import beyond
 from tests.transfers.withdrawals.steps import TO_NINA, fund
 
+DEVICE = "urn:ietf:params:oauth:grant-type:device_code"
 SCOPE = "account:read withdrawals:write offline_access"
 ASKED = {"kind": "withdrawals", "currency": "EUR", "per_transaction": "15.00", "per_day": "20.00"}
 
@@ -49,7 +50,7 @@ async def test_what_is_no_limit_is_refused(alice: Actor, bob: Actor, sent: str) 
     back = (await alice.send("GET", app.authorize_path(SCOPE, authorization_details=sent))).ok(303)
     assert back.query["error"] == "invalid_authorization_details"
     fields = {"scope": "account:read", "mode": "test", "authorization_details": sent}
-    device = await application(bob, grant_types=["authorization_code", "urn:ietf:params:oauth:grant-type:device_code"])
+    device = await application(bob, grant_types=["authorization_code", "refresh_token", DEVICE])
     (await device.protocol("/api/v2/oauth/device_authorization", fields)).refused("invalid_authorization_details", 400)
 
 

@@ -284,6 +284,7 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
         "code_challenge_method": "plain",
         "mode": "sandbox",
         "resource": "https://evil.example/mcp",
+        "authorization_details": "{}",
     }
     assert_json_error(await request(alice, app, **wrong), "invalid_request", 400)
     wrong["client_id"] = "thc_unknown"
@@ -298,7 +299,8 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
         descriptions.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
     expected = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode", "resource"]
-    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 8
+    expected.append("authorization_details")
+    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 9
     assert len(expected) == len(BY_REDIRECT)
     assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
 
@@ -319,4 +321,5 @@ def test_rules_are_in_the_documented_order() -> None:
         "require_code_challenge_method",
         "require_mode",
         "require_resource",
+        "require_authorization_details",
     ]

@@ -21,6 +21,7 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import PUSHED_REQUEST_S
 from tollhouse.oauth import client_auth, clients_store, requests_store
+from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
 from tollhouse.oauth.authorize import (
     BEFORE_REDIRECT,
     BY_REDIRECT,
@@ -78,6 +79,7 @@ class TooManyPushes(RateLimited):
         UnsupportedResponseType,
         InvalidScope,
         InvalidTarget,
+        InvalidAuthorizationDetails,
     ),
     reads=PushedForm,
     responses=PushedRequest,
