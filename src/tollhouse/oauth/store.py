@@ -17,8 +17,9 @@ from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import ClientId, GrantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth.model import AuthMethod, IssuedToken, RefreshUnknown, TokensUnknown
+from tollhouse.oauth.model import AuthMethod, RefreshUnknown, TokensUnknown
 from tollhouse.oauth.refresh_tokens import RefreshToken
+from tollhouse.oauth.token_model import IssuedToken
 from tollhouse.platform.database.errors import CONNECTION_LOST
 from tollhouse.platform.database.pool import Pool, Row, Tx
 

@@ -45,8 +45,6 @@ from tollhouse.oauth.model import (
     InvalidClient,
     InvalidGrant,
     InvalidScope,
-    IssuedToken,
-    TokenResponse,
     TooManyFailures,
     UnsupportedGrantType,
     VerifiedClient,
@@ -55,6 +53,7 @@ from tollhouse.oauth.refresh_retries import Retries, TokenPair
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.oauth.resources import InvalidTarget, OtherTarget
 from tollhouse.oauth.store import CodeBinding, NewGrant, NewRetry, NewTokens, RetryRequest
+from tollhouse.oauth.token_model import IssuedToken, TokenResponse
 from tollhouse.platform.database.pool import Tx
 
 OPERATIONS = Operations(PROTOCOL)
