@@ -84,7 +84,8 @@ FIND_GRANT = """
     SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
-           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name,
+           c.verified_at IS NOT NULL AS owner_verified
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
     LEFT JOIN merchants m ON m.id = c.merchant_id
@@ -165,6 +166,7 @@ class GrantDetails(Struct, frozen=True):
 
     grant: GrantView
     owner_name: str
+    owner_verified: bool
     revoked_reason: str | None
 
 
@@ -221,7 +223,9 @@ async def find_grant(
 ) -> GrantDetails | None:
     """One of the merchant's grants."""
     row = await db.fetchrow(FIND_GRANT, merchant_id, grant_id)
-    return None if row is None else GrantDetails(_grant(row, now, catalogue), row["owner_name"], row["revoked_because"])
+    if row is None:
+        return None
+    return GrantDetails(_grant(row, now, catalogue), row["owner_name"], row["owner_verified"], row["revoked_because"])
 
 
 async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ChangedConnection | None:

@@ -150,6 +150,10 @@ async def test_verified_is_shown_to_merchants_and_in_lists(olga: Actor, alice: A
     shown = (await alice.send("GET", await requested(alice, app, mode="test"))).ok().text
     assert "(verified)" in shown
     assert "(not verified)" not in shown
+    await app.connect(alice, "payments:read", mode="test")
+    [grant] = (await alice.send("GET", "/api/v2/merchant/oauth/grants")).ok().body["grants"]
+    connected = (await alice.send("GET", f"/settings/connected-apps/{grant['grant_id']}")).ok().text
+    assert "(verified)" in connected
     listed = (await olga.send("GET", "/operator/applications", params={"only": "verified"})).ok().text
     assert app.client_id in listed
     (await olga.form(f"/operator/applications/{app.client_id}/withdraw-verification", {"reason": "Moved"})).ok(303)

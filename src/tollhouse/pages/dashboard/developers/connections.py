@@ -220,6 +220,7 @@ async def _connected_application(
         here="connected-apps",
         grant=found.grant,
         owner_name=found.owner_name,
+        owner_verified=found.owner_verified,
         website=redirect_uris.host_of(website) if website else "",
         ended_because=AFTER_RESET
         if found.revoked_reason == "password_reset"
