@@ -23,15 +23,16 @@ OWN = {
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_responses_store.py",
     "webhooks/endpoints/store.py", "rails/bank/orders_store.py", "platform/database/records.py",
     "kernel/text.py",
-    "instance/personal_data/persons.py",  # columns of our own tables
+    "instance/personal_data/persons.py", "oauth/keys_store.py", "accounts/spending/model.py",  # columns of our own tables
     "instance/api/reference.py", "http/openapi_schemas.py", "kernel/catalogue/provider_fields.py",
     "pages/dashboard/developers/webhooks.py",
     "webhooks/request_log/recorder.py",  # what this program wrote a moment before
     "instance/backup/archive.py", "instance/backup/wal_archive.py", "rails/evm/signer/journal.py",
     "instance/forks.py",  # its own files and pipes
+    "instance/mcp/calls.py", "instance/mcp/results.py",  # responses of this program
     "instance/demo/seed.py", "instance/demo/wallet.py",  # the demo talks to this program
     "rails/evm/signer/messages.py",  # the decoders of both sides, with `UNREADABLE`
-    "http/json_text.py", "webhooks/request_log/redaction.py",  # they name each error themselves
+    "http/json_text.py", "webhooks/request_log/redaction.py", "accounts/identity/jose.py",  # they name each error themselves
     "kernel/foreign_json.py",
 }  # fmt: skip
 """The modules that decode JSON on their own, and why they may."""

@@ -2,13 +2,14 @@
 
 from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.spending.model import LimitRequest, Limits, LimitView, limit_errors, read_limits, to_limits
+from tollhouse.kernel import foreign_json
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
+from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.limits import AUTHORIZATION_DETAILS_CHARS_MAX
 from tollhouse.kernel.text import Text
 
@@ -46,8 +47,8 @@ def parse(text: str | None, catalogue: Catalogue) -> Limits:
     if len(text) > AUTHORIZATION_DETAILS_CHARS_MAX:
         raise InvalidAuthorizationDetails
     try:
-        details = msgspec.json.decode(text, type=list[LimitsDetailRequest])
-    except (msgspec.DecodeError, UnicodeError) as error:
+        details = foreign_json.decode(text.encode(), list[LimitsDetailRequest])
+    except (ForeignJsonError, UnicodeEncodeError) as error:
         raise InvalidAuthorizationDetails(detail=str(error)) from error
     if len(details) != 1:
         raise InvalidAuthorizationDetails
