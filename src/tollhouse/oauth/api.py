@@ -175,8 +175,16 @@ async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> Disconne
 
 
 @DASHBOARD_OPERATIONS.add(
-    "PATCH", "/oauth/grants/{grant_id}", guard=signed_in, errors=(NotFound, ConnectionEnded, ValidationFailed)
+    "PATCH",
+    "/oauth/grants/{grant_id}",
+    guard=signed_in,
+    errors=(NotFound, ConnectionEnded, ValidationFailed),
+    recent_authentication="by_content",
 )
 async def change_grant(caller: Person, grant_id: UUID, body: GrantChange, work: Work) -> GrantView:
-    """Change a connection. It keeps some of its permissions; access tokens lose the others immediately."""
-    return await connections.change_grant(work, caller.merchant_id, grant_id, body)
+    """Change a connection. It keeps some of its permissions, and gets limits; both take effect immediately.
+
+    To let a live connection move more than before needs recent authentication.
+    """
+    recent = stepup.is_recent(caller, work.now)
+    return await connections.change_grant(work, caller.merchant_id, grant_id, body, recent=recent)

@@ -7,6 +7,9 @@ from msgspec import Struct, UnsetType
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes, new_values
+from tollhouse.accounts.identity.model import RecentAuthenticationRequired
+from tollhouse.accounts.spending import limits
+from tollhouse.accounts.spending.limits import LimitsOwner
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages, scopes
 from tollhouse.kernel.actor import Actor
@@ -15,6 +18,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import clients, connections_store, disconnections
 from tollhouse.oauth.connections_model import ConnectionEnded, EndedReason, GrantChange
 from tollhouse.oauth.model import GrantView
@@ -66,26 +70,43 @@ async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> D
     return DisconnectResult(1)
 
 
-async def change_grant(work: Work, merchant_id: MerchantId, grant_id: UUID, change: GrantChange) -> GrantView:
+async def change_grant(
+    work: Work, merchant_id: MerchantId, grant_id: UUID, change: GrantChange, *, recent: bool
+) -> GrantView:
     """Change one active grant, for the merchant that gave it. Access tokens that exist lose removed scopes immediately.
 
-    Raises `NotFound`, `ConnectionEnded` and `ValidationFailed` for scopes that the grant does not have.
+    Raises `NotFound`, `ConnectionEnded`, `ValidationFailed`, and `RecentAuthenticationRequired` if a live grant may move
+    more than before and the authentication is not `recent`.
     """
-    granted = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
-    if granted is None:
+    locked = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
+    if locked is None:
         raise ConnectionEnded if await connections_store.has_grant(work.tx, merchant_id, grant_id) else NotFound
+    grant, only_before = locked
+    granted = Scopes(grant.scope_mask)
     names = granted.names() if isinstance(change.scopes, UnsetType) else change.scopes
     if more := [index for index, name in enumerate(names) if name not in granted]:
         raise ValidationFailed(*(FieldError(f"scopes.{index}", "not_granted", messages.A_GRANTED_SCOPE) for index in more))
+    only = only_before if isinstance(change.proposals_only, UnsetType) else change.proposals_only
+    # Who spends within limits waits for this, or this for it.
+    owner = LimitsOwner(grant.env, grant_id, is_key=False, name=grant.name)
+    before = await limits.lock(work, owner)
+    new = change.limits_after(before, work.services.catalogue)
+    if grant.mode == "live" and not recent and (new.raises(before) or (only_before and not only)):
+        raise RecentAuthenticationRequired
+    await limits.replace(work, owner, new)
     # Nothing below this line may refuse.
     kept = scopes.known(names)
-    if granted - kept:
-        narrowed = await connections_store.narrow(work.tx, merchant_id, grant_id, kept)
-        changed = changes({"scopes": granted.names()}, {"scopes": kept.names()})
-        await record.event(
-            work, narrowed.env, "grant.changed", subject=narrowed.client_id, name=narrowed.name, changed=changed
+    if granted - kept or only != only_before:
+        old, now = (
+            {"scopes": granted.names(), "proposals_only": only_before},
+            {"scopes": kept.names(), "proposals_only": only},
         )
-        await work.services.connection_webhooks.announce(work, "connection.changed", [narrowed], "merchant")
+        await record.event(
+            work, grant.env, "grant.changed", subject=grant.client_id, name=grant.name, changed=changes(old, now)
+        )
+    if granted - kept or only != only_before or new != before:
+        changed = await connections_store.change(work.tx, grant, kept, proposals_only=only)
+        await work.services.connection_webhooks.announce(work, "connection.changed", [changed], "merchant")
     found = await connections_store.find_grant(work.tx, merchant_id, grant_id, work.now, work.services.catalogue)
     if found is None:
         raise AssertionError("a locked grant does not exist")

@@ -1,12 +1,16 @@
 """Types of connections: why one ended, and what of one can be changed."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Annotated, Literal
+from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType
 
+from tollhouse.accounts.spending.model import LimitRequest, Limits, limits_errors, to_limits
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import messages, scopes
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
 
@@ -63,8 +67,33 @@ class GrantChange(Struct, frozen=True, forbid_unknown_fields=True):
     scopes: Annotated[list[str], example(["payments:read", "offline_access"])] | UnsetType = UNSET
     """The permissions that the connection keeps: some of those it has, at least one besides `offline_access`."""
 
-    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
-        """Every invalid scope."""
+    limits: list[LimitRequest] | UnsetType = UNSET
+    """What it may move; a kind that is not listed is not limited."""
+    recipients: list[UUID] | UnsetType | None = UNSET
+    """Saved recipients that it may withdraw to; null for all."""
+    limits_expire_at: Annotated[datetime, Meta(tz=True)] | UnsetType | None = UNSET
+    """From when on it moves no money; null if that never ends."""
+    proposals_only: bool | UnsetType = UNSET
+    """Whether it may only propose what moves money."""
+
+    def rule_errors(self, context: ValidationContext) -> list[FieldError]:
+        """The errors of every invalid field."""
+        requests = [] if isinstance(self.limits, UnsetType) else self.limits
+        recipients = None if isinstance(self.recipients, UnsetType) else self.recipients
+        return [*self._scope_errors(), *limits_errors(requests, recipients, context.catalogue)]
+
+    def limits_after(self, before: Limits, catalogue: Catalogue) -> Limits:
+        """The limits that the connection gets."""
+        recipients, expires_at = self.recipients, self.limits_expire_at
+        if isinstance(recipients, list):
+            recipients = tuple(dict.fromkeys(recipients))
+        return Limits(
+            limits=before.limits if isinstance(self.limits, UnsetType) else to_limits(self.limits, catalogue),
+            recipients=before.recipients if isinstance(recipients, UnsetType) else recipients,
+            expires_at=before.expires_at if isinstance(expires_at, UnsetType) else expires_at,
+        )
+
+    def _scope_errors(self) -> list[FieldError]:
         if isinstance(self.scopes, UnsetType):
             return []
         unknown = [index for index, name in enumerate(self.scopes) if name not in scopes.ALL]

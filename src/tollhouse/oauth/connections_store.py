@@ -110,13 +110,13 @@ LOCK_APPLICATION = """
     SELECT FROM oauth_clients c JOIN oauth_grants g ON g.client_id = c.id
     WHERE g.merchant_id = $1 AND g.id = $2 FOR SHARE OF c
 """
-LOCK_ACTIVE = """
-    SELECT g.scope_mask FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+LOCK_ACTIVE = f"""
+    SELECT {CHANGED_CONNECTION}, g.proposals_only FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE g.merchant_id = $1 AND g.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
     FOR NO KEY UPDATE OF g
 """
-NARROW = f"""
-    UPDATE oauth_grants g SET scope_mask = $3, version = g.version + 1,
+CHANGE = f"""
+    UPDATE oauth_grants g SET scope_mask = $3, proposals_only = $4, version = g.version + 1,
            refresh_hash = CASE WHEN $3 & 262144 <> 0 THEN g.refresh_hash END
     FROM oauth_clients c
     WHERE g.merchant_id = $1 AND g.id = $2 AND c.id = g.client_id AND g.revoked_at IS NULL AND $3 & ~g.scope_mask = 0
@@ -234,18 +234,27 @@ async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, no
     return None if row is None else ChangedConnection(**row)
 
 
-async def lock_active(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> Scopes | None:
-    """Lock one grant of the merchant, and its application against changes; its scopes. None if it is not active."""
+async def lock_active(
+    tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime
+) -> tuple[ChangedConnection, bool] | None:
+    """Lock one grant of the merchant, and its application against changes. None if it is not active.
+
+    Returns the grant, and whether it may only propose.
+    """
     await tx.fetchrow(LOCK_APPLICATION, merchant_id, grant_id)
     row = await tx.fetchrow(LOCK_ACTIVE, merchant_id, grant_id, now)
-    return None if row is None else Scopes(row["scope_mask"])
-
-
-async def narrow(tx: Tx, merchant_id: MerchantId, grant_id: UUID, kept: Scopes) -> ChangedConnection:
-    """Leave these scopes to a locked grant. Without `offline_access` it cannot be refreshed again."""
-    row = await tx.fetchrow(NARROW, merchant_id, grant_id, kept.mask)
     if row is None:
-        raise AssertionError("a locked grant was not narrowed")
+        return None
+    members = dict(row)
+    proposals_only = members.pop("proposals_only")
+    return ChangedConnection(**members), proposals_only
+
+
+async def change(tx: Tx, locked: ChangedConnection, kept: Scopes, *, proposals_only: bool) -> ChangedConnection:
+    """Leave these scopes to a locked grant. Without `offline_access` it cannot be refreshed again."""
+    row = await tx.fetchrow(CHANGE, locked.merchant_id, locked.grant_id, kept.mask, proposals_only)
+    if row is None:
+        raise AssertionError("a locked grant was not changed")
     return ChangedConnection(**row)
 
 

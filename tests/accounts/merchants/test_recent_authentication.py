@@ -22,7 +22,6 @@ REVIEWED = {
     "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections": STOPS,
     "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections/{grant_id}": STOPS,
     "DELETE /api/v2/merchant/oauth/grants/{grant_id}": STOPS,
-    "PATCH /api/v2/merchant/oauth/grants/{grant_id}": STOPS,
     "POST /api/v2/merchant/oauth/clients/{client_id}/status": NO_MONEY,
     "POST /api/v2/merchant/session/confirm": OWN_PROOF,
     "POST /device": "It leads to the consent page, which asks for the password in live mode.",

@@ -44,9 +44,10 @@ async def lock(work: Work, owner: LimitsOwner) -> Limits:
 async def replace(work: Work, owner: LimitsOwner, new: Limits) -> Limits:
     """Replace the limits and record it in the audit log; those before. Raises `NotFound` and `ValidationFailed`."""
     before = await lock(work, owner)
-    await ensure_recipients(work.tx, owner.env, new)
     if new == before:
         return before
+    if new.recipients != before.recipients:
+        await ensure_recipients(work.tx, owner.env, new)
     # Nothing below this line may refuse.
     await store.replace(work.tx, owner.credential_id, new)
     changed = changes(before.described(work.services.catalogue), new.described(work.services.catalogue))

@@ -197,7 +197,9 @@ async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
     try:
         if not known(kept).has_api:
             return await _connected_application(request, caller, grant_id, 422, NOTHING_LEFT)
-        await request.transact(lambda work: connections.change_grant(work, caller.merchant_id, grant_id, change))
+        await request.transact(
+            lambda work: connections.change_grant(work, caller.merchant_id, grant_id, change, recent=False)
+        )
     except (ValidationFailed, ConnectionEnded) as error:
         return await _connected_application(request, caller, grant_id, error.status, NOT_NARROWED)
     return see_other(f"/settings/connected-apps/{grant_id}?done=narrowed")
