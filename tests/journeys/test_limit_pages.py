@@ -63,8 +63,8 @@ async def test_limits_by_clicking(
         tokens = (await app.exchange(await allow(someone, app))).ok().body
         await someone.page.goto(f"{service.url}/test/home")
         headers = {"X-API-Key": await make_a_key(someone)}
-        await someone.click("Deutsch")
         await someone.page.goto(service.url + app.authorize_path(SCOPE))
+        await someone.click("Deutsch")
         await someone.page.locator("summary", has_text="Limits").click()
         await someone.see("german-consent-limits")
     [granted] = tokens["authorization_details"]
