@@ -301,7 +301,7 @@ async def test_a_process_that_dies_has_counted_and_held_nothing(crowd: Crowd, se
     payment = NewBalancePayment(amount="10.00", currency="EUR", capture=False)
     by_key = acting.Actor("api_key", key.made["api_key_id"], credential_id=UUID(key.made["api_key_id"]), is_limited=True)
     by_app = acting.Actor("application", crowd.app.client_id, credential_id=owner.credential_id, is_limited=True)
-    deeds: list[tuple[acting.Actor, Callable[[Work], Awaitable[Any]]]] = [
+    actions: list[tuple[acting.Actor, Callable[[Work], Awaitable[Any]]]] = [
         (by_key, lambda work: withdrawing.request(work, env, withdrawal)),
         (by_app, lambda work: balance_payments.pay(work, caller, payment)),
     ]
@@ -309,10 +309,10 @@ async def test_a_process_that_dies_has_counted_and_held_nothing(crowd: Crowd, se
     async def look() -> list[Any]:
         return await every_row(crowd.payer, ("limit_uses", "withdrawals", "outgoing_transfers", *TABLES))
 
-    for by, deed in deeds:
+    for by, action in actions:
 
-        async def act(by: acting.Actor = by, deed: Callable[[Work], Awaitable[Any]] = deed) -> Any:
-            return await services.transact(deed, datetime.now(UTC), by)
+        async def act(by: acting.Actor = by, action: Callable[[Work], Awaitable[Any]] = action) -> Any:
+            return await services.transact(action, datetime.now(UTC), by)
 
         steps, _ = await kill_everywhere(services.db, act, look)
         assert steps >= 8
