@@ -254,7 +254,8 @@ async def test_first_limits_meanwhile(crowd: Crowd, still: Service) -> None:
 
 async def give_back_while_they_spend(crowd: Crowd) -> None:
     """What is canceled and released is given back once, and others use it at most once."""
-    await crowd.another_day(per_day("withdrawals", "balance_payments"))
+    both: tuple[LimitKind, ...] = ("withdrawals", "balance_payments")
+    await crowd.another_day(per_day(*both))
     made = [(await crowd.spend("withdrawals", 100)).ok(201).body["id"] for _ in range(10)]
     body = {"amount": "1.00", "currency": "EUR", "capture": False}
     reserved = [(await crowd.post("/balance-payments", body)).ok(201).body["id"] for _ in range(10)]
@@ -265,7 +266,7 @@ async def give_back_while_they_spend(crowd: Crowd) -> None:
             crowd.post(f"/balance-payments/{reserved[n]}/release", {}),
             crowd.post(f"/balance-payments/{reserved[n]}/capture", {"amount": "0.40"}),
         ]
-    spending = [crowd.spend(kind, 100) for _ in range(AT_ONCE // 2) for kind in ("withdrawals", "balance_payments")]
+    spending = [crowd.spend(kind, 100) for _ in range(AT_ONCE // 2) for kind in both]
     answers = await asyncio.gather(*ends, *spending)
     assert {answer.status for answer in answers} <= {200, 201, 403, 409}
     captured = sum(answer.status == 200 for answer in answers[3:20:4])
