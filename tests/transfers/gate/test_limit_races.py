@@ -166,9 +166,9 @@ async def crowd_at_the_edge(crowd: Crowd, turn: int) -> None:
     """All kinds at once: what is refused did not fit, what passed is counted, and nothing is beyond the limit."""
     await crowd.another_day(per_day(*KINDS))
     crowd.sold = (await sell(crowd.payer, amount="100.00"))["id"]  # a payment has 20 refunds at most
-    asked = [(KINDS[n % 5], 100 * (2 + (n + turn) % 5)) for n in range(AT_ONCE)]
+    asked: list[tuple[LimitKind, int]] = [(KINDS[n % 5], 100 * (2 + (n + turn) % 5)) for n in range(AT_ONCE)]
     answers = await asyncio.gather(*(crowd.spend(*each) for each in asked))
-    passed: dict[str, list[int]] = {kind: [] for kind in KINDS}
+    passed: dict[LimitKind, list[int]] = {kind: [] for kind in KINDS}
     for (kind, amount), answer in zip(asked, answers, strict=True):
         if answer.status < 300:
             passed[kind].append(amount)
