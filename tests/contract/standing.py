@@ -78,6 +78,8 @@ class Standing:
             "cancel_link": lambda: {"link_id": self._do(open_link(self._alice))["id"]},
             "redeliver_event": lambda: self._do(self._switch_delivery_on()),
             "withdraw_grant": lambda: {"grant_id": self._given},
+            "change_grant": lambda: {"grant_id": self._kept},
+            "rotate_webhook_secret": lambda: {"client_id": self._told},
             "change_project": lambda: {"project_id": self._dora_project},
             "simulate_link": lambda: {"link_id": self._do(open_link(self._alice))["id"]},
             "simulate_transaction": lambda: {"transaction_id": self._do(self._chosen())},
@@ -107,6 +109,8 @@ class Standing:
             "save_client": lambda: self._settings | {"version": self._version(path_values)},
             "pause_or_resume_client": lambda: {"enabled": True, "version": self._version(path_values)},
             "rotate_client_secret": lambda: {"revoke_grants": False, "version": self._version(path_values)},
+            "rotate_webhook_secret": lambda: {"version": self._version(path_values)},
+            "change_grant": lambda: {"scopes": ["account:read"]},
             "make_api_key": lambda: {"name": "Till", "mode": "test", "scopes": ["payments:read"]},
             "sign_in": lambda: {"email": self._dora.email, "password": PASSWORD},
             "confirm_session": lambda: {"password": PASSWORD},
@@ -145,6 +149,8 @@ class Standing:
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
             "give_back": lambda: {"token": self._connected()["access_token"], **self.credentials},
+            "introspect": lambda: {"token": self.token, **self.credentials},
+            "push": lambda: self.authorize_query() | self.credentials,
         }.get(operation_id)
         return make() if make else None
 
@@ -224,9 +230,12 @@ class Standing:
         """An application of Dora's that Alice is connected to, and a grant that Dora has given."""
         own = await application(self._dora)
         await own.connect(self._alice, "account:read")
+        self._told = (await application(self._dora, connection_webhook_url="https://127.0.0.1:9999/told")).client_id
+        await self._app.connect(self._dora, "account:read")
         await self._app.connect(self._dora, "account:read")
         shown = (await self._dora.dashboard("GET", f"/oauth/clients/{own.client_id}/connections")).ok().body
-        self._given: str = (await self._dora.dashboard("GET", "/oauth/grants")).ok().body["grants"][0]["grant_id"]
+        grants = (await self._dora.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+        self._given, self._kept = grants[0]["grant_id"], grants[1]["grant_id"]
         opened = await self._dora.dashboard("POST", "/projects", {"name": "Coffee", "mode": "test"})
         self._dora_project: str = opened.ok(201).body["id"]
         self._ids |= {"client_id": own.client_id, "grant_id": shown["connections"][0]["grant_id"]}

@@ -103,16 +103,17 @@ async def test_a_silent_server_is_503_with_retry_after_and_the_service_recovers(
 async def test_a_refresh_without_an_answer_is_not_to_be_sent_again(
     server: embedded.Server, proxy: Proxy, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(db, "STATEMENT_DEADLINE_S", 0.4)
     running = Service(settings_for(server.cluster.dsn, DATABASE_URL=proxy.dsn), worker=False)
     await asyncio.to_thread(running.start)
     try:
         async with sign_up(running, "alice", "Alice's Coffee") as alice:
             app = await application(alice)
             refresh_token = (await app.connect(alice, "account:read offline_access"))["refresh_token"]
+            monkeypatch.setattr(db, "STATEMENT_DEADLINE_S", 0.4)
             proxy.lose_answer_to = tokens.digest(refresh_token)
             unknown = (await app.refresh(refresh_token)).refused("temporarily_unavailable", 503)
             assert "Do not send the code or refresh token again." in unknown.body["error_description"]
+            monkeypatch.undo()
             proxy.lose_answer_to = b""
             proxy.resume()
             (await app.refresh(refresh_token)).refused("invalid_grant", 400)
