@@ -94,8 +94,10 @@ async def disconnect_the_app(someone: Visitor) -> None:
         - heading "Northwind Ledger" [level=1]
         - paragraph: Bookkeeping for small studios.
         - region "Permissions":
-          - list:
-            - listitem: /Read your account/
+          - group "Permissions of the application":
+            - list:
+              - listitem:
+                - checkbox "Read your account" [checked]
         - region "Disconnect Northwind Ledger?":
           - paragraph:
             - link "Check your balance payments"
