@@ -11,12 +11,15 @@ from tests.transfers.withdrawals.rails import PENDING
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import PayoutState
 from tollhouse.oauth import connections
 from tollhouse.pages.console import actions as operators
 from tollhouse.pages.console import reviews
+from tollhouse.payments.proposals import actions as proposals
+from tollhouse.payments.proposals import store as proposals_store
 from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.balance_payments import actions as balance_payments
 from tollhouse.transfers.balance_payments import store as balance_payments_store
@@ -29,6 +32,8 @@ from tollhouse.transfers.withdrawals import sending, store
 
 SAYS: Mapping[Bank, PayoutState] = {"pays": PayoutState("succeeded"), "bounces": PayoutState("failed")}
 CUT: Mapping[Bank, Literal["before", "after"]] = {"unheard": "before", "unanswered": "after"}
+PERSON = UUID(int=7)
+"""Who decides about proposals."""
 ROUNDS = 20
 """More than there can be work for."""
 
@@ -112,6 +117,22 @@ class Backstage:
         """The worker follows a rule; what it converted."""
         env, id_, services = self._test, UUID(rule_id), self._services
         return self._harness.run(services.transact(lambda work: rules.apply(work, env, id_), clock.now()))
+
+    def approve_proposal(self, proposal_id: str) -> tuple[str, str | None]:
+        """The merchant approves what was proposed: the outcome, and the ID of what the operation created."""
+        services, by = self._services, Actor("person", str(PERSON))
+
+        async def decide() -> tuple[str, str | None]:
+            proposal = await proposals_store.get_of_merchant(
+                services.db, self._test.merchant_id, UUID(proposal_id), clock.now()
+            )
+            try:
+                done = await proposals.approve(lambda act: services.transact(act, clock.now(), by), PERSON, proposal)
+            except ApiError as error:
+                return error.code, None
+            return ("ok", str(done.result_id)) if done.error is None else (done.error.code, None)
+
+        return self._harness.run(decide())
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""

@@ -1,6 +1,7 @@
 """Money across: conversions at the price of now or by a quote, and rules that the worker follows."""
 
 from typing import Any
+from uuid import uuid4
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -18,6 +19,10 @@ PERCENTS = st.sampled_from([100, 50, 33, 1])
 
 class ConversionActions(PaymentActions):
     """Conversions between the two currencies that have a price; rules convert what customers bring."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.proposed: list[tuple[str, Pair, int, int]] = []
 
     @rule(pair=PAIRS, amount=st.integers(1, 40_000), at_least=st.none() | st.integers(1, 60_000), pick=PICK)
     def convert(self, pair: Pair, amount: int, at_least: int | None, pick: int) -> None:
@@ -41,6 +46,35 @@ class ConversionActions(PaymentActions):
         if quote is not None:
             self.have(SHOP, quote.exchange.pair[0], quote.exchange.given, pick)
             self._convert_as_quoted(quote)
+
+    @rule(pair=PAIRS, amount=st.integers(1, 40_000), at_least=st.none() | st.integers(1, 60_000), pick=PICK)
+    def propose_conversion(self, pair: Pair, amount: int, at_least: int | None, pick: int) -> None:
+        """An agent proposes, and nothing moves."""
+        least = 0 if mostly(pick) else at_least or 0
+        body = _pair(pair) | {"amount": spelt(amount, pair[0])}
+        body |= {"min_to_amount": spelt(least, pair[1])} if least else {}
+        sent = {"operation": "conversions", "body": body}
+        made = self.history.counter.post("/proposals", sent, self.history.credentials[SHOP], str(uuid4()))
+        assert made.status == 201, made.raw
+        self.proposed.append((made.body["id"], pair, amount, least))
+
+    @rule(pick=PICK)
+    def approve_proposal(self, pick: int) -> None:
+        """The merchant approves what was proposed a while ago: it runs once, by what is true now, or moves nothing."""
+        if not self.proposed:
+            return
+        proposal_id, pair, amount, least = self.proposed.pop(pick % len(self.proposed))
+        self.have(SHOP, pair[0], amount, pick)
+        backstage, books, results = self.history.backstage, self.books, list[str | None]()
+
+        def decide() -> str:
+            outcome, result_id = backstage.approve_proposal(proposal_id)
+            results.append(result_id)
+            return outcome
+
+        if self.history.let(decide, lambda: books.conversions.convert(pair, amount, least), SHOP):
+            self.books.conversions.every[-1].conversion_id = results[0] or ""
+        assert backstage.approve_proposal(proposal_id) == ("invalid_state", None)
 
     @rule(pair=PAIRS, trigger=TRIGGERS, threshold=AMOUNTS, percent=PERCENTS)
     def make_rule(self, pair: Pair, trigger: Trigger, threshold: int, percent: int) -> None:
