@@ -11,6 +11,7 @@ from datetime import datetime, timedelta
 from fractions import Fraction
 from typing import Any
 
+from tests.adversary_model import agent
 from tests.adversary_model.quay import MARGIN_BPS, NAME, PAIR_FEE_BPS
 from tests.adversary_model.story import Attempt, Story
 
@@ -45,6 +46,7 @@ def violations_of(story: Story) -> list[str]:
         *_expense_violations(story, postings),
         *_coin_violations(story, postings),
         *_suspension_violations(story, postings),
+        *agent.violations_of(story),
     ]
 
 

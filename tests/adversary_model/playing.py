@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from tests.adversary_model import paying, selling
+from tests.adversary_model import agent, paying, selling
 from tests.adversary_model.judging import violations_of
 from tests.adversary_model.market import FACTORS, FIRST, SPANS
 from tests.adversary_model.story import Story
@@ -91,6 +91,8 @@ STEPS: dict[str, Step] = {
     "pay out": Step(3, lambda story: any(not withdrawal.is_paid for withdrawal in story.withdrawals), selling.pay_out),
     "reserve": Step(2, lambda story: _active(story) and story.transfers, selling.reserve),
     "capture": Step(3, lambda story: story.reserved, selling.capture),
+    "agent asks": Step(4, lambda story: story.transfers, agent.ask),
+    "decide": Step(4, lambda story: story.proposed, agent.decide),
     "suspend": Step(1, lambda story: _active(story) and story.transfers, selling.suspend),
     "reactivate": Step(2, lambda story: story.is_suspended, selling.reactivate),
     "wait": Step(5, lambda story: story.attempts, _wait),

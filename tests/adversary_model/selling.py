@@ -91,7 +91,7 @@ def accept(story: Story, which: int, _: int) -> str:
 
 def convert(story: Story, which: int, part: int) -> str:
     """The merchant converts at the present rate."""
-    given, got, amount = _pair(story, which, part)
+    given, got, amount = pair(story, which, part)
     new = NewConversion(from_currency=given, to_currency=got, amount=amount)
     done = story.attempt(lambda work: conversions.convert(work, story.env, new))
     return done if isinstance(done, str) else f"{amount} {given} to {got}"
@@ -99,7 +99,7 @@ def convert(story: Story, which: int, part: int) -> str:
 
 def quote(story: Story, which: int, part: int) -> str:
     """The merchant asks for a price that holds for half a minute."""
-    given, got, amount = _pair(story, which, part)
+    given, got, amount = pair(story, which, part)
     new = NewConversionQuote(from_currency=given, to_currency=got, amount=amount)
     done = story.attempt(lambda work: conversions.quote(work.tx, story.env, new, work.now, work.services.catalogue))
     if isinstance(done, str):
@@ -124,7 +124,7 @@ def withdraw(story: Story, which: int, part: int) -> str:
     if isinstance(made, str):
         return made
     story.withdrawals.append(Returned(made.id, code, made.receive_minor))
-    return f"{amount_minor} {code}: {[_approve(story, made.id, operator) for operator in ('olga', 'oskar')]}"
+    return f"{amount_minor} {code}: {[approve(story, made.id, operator) for operator in ('olga', 'oskar')]}"
 
 
 def pay_out(story: Story, which: int, _: int) -> str:
@@ -188,7 +188,8 @@ def spelt(minor: int, code: str) -> str:
     return str(CATALOGUE.currencies[code].format(minor))
 
 
-def _approve(story: Story, withdrawal_id: UUID, operator: str) -> str:
+def approve(story: Story, withdrawal_id: UUID, operator: str) -> str:
+    """An operator approves a withdrawal."""
     context = OperatorContext(operator, story.now)
     try:
         story.yard.run(reviews.approve(story.yard.services, reviews.WITHDRAWALS, withdrawal_id, context))
@@ -197,7 +198,8 @@ def _approve(story: Story, withdrawal_id: UUID, operator: str) -> str:
     return "ok"
 
 
-def _pair(story: Story, which: int, part: int) -> tuple[str, str, str]:
+def pair(story: Story, which: int, part: int) -> tuple[str, str, str]:
+    """Two currencies, and an amount of the first, which the merchant has."""
     given = _code_with_money(story, which)
     got = "USD" if given == "EUR" else "EUR"
     return given, got, spelt(max(1, story.available(given) // PARTS[part % len(PARTS)]), given)

@@ -4,7 +4,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from fractions import Fraction
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 from uuid import UUID
 
 from tests.adversary_model.quay import NAME
@@ -73,6 +73,13 @@ class Returned:
     is_sent: bool = False
 
 
+class Key(NamedTuple):
+    """An API key of an agent."""
+
+    id: UUID
+    secret: str
+
+
 class Story:
     """What happened, and who may do what next."""
 
@@ -92,6 +99,12 @@ class Story:
         self.quotes: list[UUID] = []
         self.reserved: list[UUID] = []
         self.ordered: list[UUID] = []
+        self.keys: dict[str, Key] = {}
+        self.proposed: list[tuple[UUID, str]] = []
+        """Proposals that may wait, and the keys that made them."""
+        self.approved: set[UUID] = set()
+        self.wrong: list[str] = []
+        """What an agent gained at once."""
         self.suspended: list[tuple[datetime, datetime | None]] = []
         yard.run(yard.services.db.transact(lambda tx: payment_settings.save(tx, self.env, settings, yard.market.now)))
 
