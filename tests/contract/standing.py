@@ -19,6 +19,7 @@ T = TypeVar("T")
 Json = dict[str, Any]
 SETTINGS = tuple(field.encode_name for field in msgspec.structs.fields(NewSettings))
 EURO_TO_DOLLAR: Json = {"from_currency": "EUR", "to_currency": "USD", "amount": "0.10"}
+PROPOSAL: Json = {"operation": "conversions", "body": EURO_TO_DOLLAR}
 WEBHOOK = "http://127.0.0.1:9999/hook"
 
 
@@ -99,6 +100,10 @@ class Standing:
             "change_rule": lambda: {"rule_id": self._do(self._ruled())},
             "read_rule": lambda: {"rule_id": self._do(self._ruled())},
             "end_rule": lambda: {"rule_id": self._do(self._ruled())},
+            "read_proposal": lambda: {"proposal_id": self._do(self._proposed())},
+            "cancel_proposal": lambda: {"proposal_id": self._do(self._proposed())},
+            "approve_proposal": lambda: {"proposal_id": self._do(self._proposed_to_dora())},
+            "reject_proposal": lambda: {"proposal_id": self._do(self._proposed_to_dora())},
         }
         return self._ids | (spent[operation_id]() if operation_id in spent else {})
 
@@ -145,6 +150,7 @@ class Standing:
                 "threshold": "5.00",
                 "version": 1,
             },
+            "propose": lambda: PROPOSAL,
             "fund": lambda: {"currency": "EUR", "amount": "1.00"},
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
@@ -279,6 +285,15 @@ class Standing:
     async def _converted(self) -> str:
         await self._paid()
         return (await self._alice.post("/conversions", EURO_TO_DOLLAR, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _proposed(self) -> str:
+        """The only one that waits: a key has only so many that do."""
+        await self._alice.sql("DELETE FROM proposals WHERE merchant_id = $1::uuid", self._alice.merchant_id)
+        return (await self._alice.post("/proposals", PROPOSAL, key=str(uuid4()))).ok(201).body["id"]
+
+    async def _proposed_to_dora(self) -> str:
+        """What Dora may decide about."""
+        return (await self._dora.post("/proposals", PROPOSAL, key=str(uuid4()))).ok(201).body["id"]
 
     async def _without_rules(self) -> Json:
         """One rule converts from a currency: whoever was there goes."""
