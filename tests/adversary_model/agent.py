@@ -17,6 +17,7 @@ from tollhouse.accounts.identity.store import INSERT_API_KEY
 from tollhouse.accounts.spending.model import NO_LIMITS, Limit, Limits
 from tollhouse.http.operations import Operation
 from tollhouse.http.request import Headers, Request
+from tollhouse.http.services import Work
 from tollhouse.kernel import tokens
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import ApiError
@@ -24,6 +25,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.scopes import API
 from tollhouse.payments.proposals import actions, store
 from tollhouse.payments.proposals import api as proposals
+from tollhouse.payments.proposals.model import Proposal
 from tollhouse.payments.refunds import api as refunds
 from tollhouse.transfers.conversions import api as conversions
 from tollhouse.transfers.withdrawals import api as withdrawals
@@ -74,7 +76,7 @@ MADE = """
 PROPOSED = "SELECT id, operation, amount_minor, currency, result_id FROM proposals WHERE merchant_id = $1"
 
 
-def ask(story: Story, which: int, how: int) -> str:
+def try_to_spend(story: Story, which: int, how: int) -> str:
     """The agent asks for money, all of it or a part, and proposes the same."""
     name, kind = list(KEYS)[which % 2], list(PATHS)[how % 4]
     body = _body(story, kind, which // 2, how // 4)
@@ -88,14 +90,14 @@ def ask(story: Story, which: int, how: int) -> str:
     else:
         _adopt(story, done.id)
     if kind == "rules":
-        return f"{name} {kind}: {_told(done)}"
+        return f"{name} {kind}: {_outcome(done)}"
     before = _moved(story)
     sent = {"operation": kind, "body": body | {key: str(value) for key, value in params.items()}}
     made = _call(story, name, DOORS["POST", "/proposals"], sent)
     _expect_nothing(story, before, f"{kind} proposed")
     if not isinstance(made, str):
         story.proposed.append((made.id, name))
-    return f"{name} {kind} {body}: {_told(done)}, proposed: {_told(made)}"
+    return f"{name} {kind} {body}: {_outcome(done)}, proposed: {_outcome(made)}"
 
 
 def decide(story: Story, which: int, how: int) -> str:
@@ -104,18 +106,18 @@ def decide(story: Story, which: int, how: int) -> str:
     before = _moved(story)
     if how % 4 == 0:
         cancel = DOORS["POST", "/proposals/{proposal_id}/cancel"]
-        first = "canceled " + _told(_call(story, name, cancel, None, proposal_id=proposal_id))
+        first = "canceled " + _outcome(_call(story, name, cancel, None, proposal_id=proposal_id))
     elif how % 4 == 1:
-        first = "rejected " + _told(_decide(story, proposal_id, is_approved=False))
+        first = "rejected " + _outcome(_decide(story, proposal_id, is_approved=False))
     else:
         story.approved.add(proposal_id)
         done = _decide(story, proposal_id, is_approved=True)
-        first = "approved " + _told(done)
+        first = "approved " + _outcome(done)
         if not isinstance(done, str) and done.result_id is not None:
             _adopt(story, done.result_id)
             before = _moved(story)
     again = _decide(story, proposal_id, is_approved=True)
-    _expect_nothing(story, before, f"{first}, then {_told(again)}")
+    _expect_nothing(story, before, f"{first}, then {_outcome(again)}")
     return first
 
 
@@ -176,7 +178,11 @@ def _decide(story: Story, proposal_id: UUID, *, is_approved: bool) -> Any:
 
         if is_approved:
             return await actions.approve(transact, PERSON, proposal)
-        return await transact(lambda work: actions.reject(work, PERSON, proposal))
+
+        async def reject(work: Work) -> Proposal:
+            return await actions.reject(work, PERSON, proposal)
+
+        return await transact(reject)
 
     return _or_code(story, decide_now())
 
@@ -236,5 +242,5 @@ def _expect_nothing(story: Story, before: int, what: str) -> None:
         story.wrong.append(f"money moved: {what}")
 
 
-def _told(done: Any) -> str:
+def _outcome(done: Any) -> str:
     return done if isinstance(done, str) else getattr(done, "status", "done")

@@ -91,7 +91,7 @@ STEPS: dict[str, Step] = {
     "pay out": Step(3, lambda story: any(not withdrawal.is_paid for withdrawal in story.withdrawals), selling.pay_out),
     "reserve": Step(2, lambda story: _active(story) and story.transfers, selling.reserve),
     "capture": Step(3, lambda story: story.reserved, selling.capture),
-    "agent asks": Step(6, lambda story: story.transfers, agent.ask),
+    "agent asks": Step(6, lambda story: story.transfers, agent.try_to_spend),
     "decide": Step(12, lambda story: story.proposed, agent.decide),
     "suspend": Step(1, lambda story: _active(story) and story.transfers, selling.suspend),
     "reactivate": Step(2, lambda story: story.is_suspended, selling.reactivate),
