@@ -4,6 +4,7 @@ Progress and the seed go to standard error. Exit 1 when books and service come a
 """
 
 import argparse
+import asyncio
 import logging
 import secrets
 import subprocess
@@ -16,6 +17,7 @@ from pathlib import Path
 import structlog
 
 from tests.money_model.playing import BATCH, STEPS, play
+from tests.running import make_template
 from tollhouse.instance.database import embedded
 
 
@@ -38,6 +40,7 @@ def main() -> int:
         folder.chmod(0o711)
         server = embedded.start(folder / "data")
         try:
+            asyncio.run(make_template(server.cluster.dsn))
             for batch in play(server.cluster.dsn, chosen.runs, steps=chosen.steps, start=chosen.seed):
                 talk(f"{batch.before} of {chosen.runs} histories, {time.monotonic() - begun:.0f} s")
         except Exception:  # noqa: BLE001 - whatever came apart is told, with the way to see it again
