@@ -8,7 +8,9 @@ import pytest
 
 from tests.accounts.audit_log.reading import changed, newest
 from tests.accounts.merchants.authenticator import grow_old
-from tests.cast import Actor, Application, application
+from tests.cast import PASSWORD, Actor, Application, application
+from tests.forms import hidden, post, seen
+from tests.forms import wrong as forms_wrong
 from tests.oauth.test_narrowing import change, grant_of
 from tests.transfers.balance_payments.till import SCOPES
 from tests.transfers.gate.test_limits import beyond
@@ -102,6 +104,38 @@ async def test_more_in_live_mode_needs_recent_authentication(app: Application, a
         assert await grant_of(alice) == before
     (await change(alice, grant_id, **lowered)).ok()
     (await change(alice, grant_id, limits=[LOW | {"per_day": "5.00"}], scopes=["account:read", *SCOPES.split()])).ok()
+
+
+async def test_limits_on_the_page(app: Application, alice: Actor) -> None:
+    await fund(alice)
+    token = (await app.connect(alice, SCOPE))["access_token"]
+    page = f"/settings/connected-apps/{(await grant_of(alice))['grant_id']}"
+    row = {"limits.0.kind": "withdrawals", "limits.0.currency": "EUR", "limits.0.per_day": "25.00"}
+    wrong = await post(alice, f"{page}/limits", 422, **row | {"limits.0.per_day": "x"}, proposals_only="on")
+    assert set(forms_wrong(wrong)) == {"limits.0.per_day"}
+    assert 'id="proposals_only" value="on" checked' in wrong.text
+    assert (await grant_of(alice))["limits"] == []
+    saved = await post(alice, f"{page}/limits", **row)
+    (await app.api(token, "POST", "/withdrawals", TO_NINA, "1")).ok(201)
+    text = await seen(alice, saved.location)
+    assert "Limits saved." in text
+    assert "Withdrawals: 15.00 of 25.00 EUR left in 24 hours" in text
+    await post(alice, f"{page}/limits", proposals_only="on")
+    grant = await grant_of(alice)
+    assert (grant["limits"], grant["proposals_only"]) == ([], True)
+
+
+async def test_raising_on_the_page_asks_for_the_password(app: Application, alice: Actor) -> None:
+    await app.connect(alice, SCOPE, mode="live")
+    page = f"/settings/connected-apps/{(await grant_of(alice))['grant_id']}"
+    await grow_old(alice)
+    await post(alice, f"{page}/limits", proposals_only="on")
+    row = {"limits.0.kind": "withdrawals", "limits.0.currency": "EUR", "limits.0.per_day": "25.00"}
+    asked = await post(alice, f"{page}/limits", 403, **row)
+    assert hidden(asked).items() >= row.items()
+    assert (await grant_of(alice))["proposals_only"] is True
+    await post(alice, f"{page}/limits", **row, stepup_password=PASSWORD)
+    assert (await grant_of(alice))["proposals_only"] is False
 
 
 @pytest.mark.long

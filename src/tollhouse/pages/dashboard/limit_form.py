@@ -19,6 +19,7 @@ KINDS: Mapping[LimitKind, tuple[str, str]] = {
     "fulfillments": ("fulfillments:write", "Fulfillments"),
 }
 """The scope that each kind needs, and its title."""
+TITLES: Mapping[str, str] = {kind: title for kind, (_, title) in KINDS.items()}
 KIND_BY_NAME: Mapping[str, LimitKind] = {kind: kind for kind in KINDS}
 ROWS_MAX = limits.LIMITS_MAX + len(KINDS)
 

@@ -9,7 +9,9 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequired
+from tollhouse.accounts.identity.stepup import is_recent, reauthenticate
+from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.forms import flash_message
 from tollhouse.http.lists import LongPageQuery, PageQuery
 from tollhouse.http.operations import PAGES, Operations
@@ -21,8 +23,10 @@ from tollhouse.kernel.scopes import PERMISSIONS, known
 from tollhouse.oauth import connections, connections_store, redirect_uris
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.model import ApplicationRevoked, ClientView
+from tollhouse.pages.dashboard import limit_form
 from tollhouse.pages.dashboard.developers.application import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.pages.dashboard.layout import render
+from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
 
@@ -119,6 +123,7 @@ async def _details(
 
 NOTHING_LEFT = "Keep at least one permission that reads or changes data, or disconnect the application."
 NOT_NARROWED = "The connection has changed since you opened this page. Your changes were not saved."
+WRONG_LIMITS = "Check the limits and try again."
 STATUSES = [("active", "active"), ("ended", "ended")]
 ACTIVE: dict[str, bool] = {"active": True, "ended": False}
 ENDED_FOR_MERCHANT: Mapping[str, str] = {
@@ -205,15 +210,49 @@ async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
     return see_other(f"/settings/connected-apps/{grant_id}?done=narrowed")
 
 
+@OPERATIONS.add(
+    "POST", "/settings/connected-apps/{grant_id}/limits", guard=signed_in_page, recent_authentication="by_content"
+)
+async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Response:
+    """Save the limits of a connection, and whether it may only propose."""
+    form = request.form()
+    typed = limit_form.read(form, request.services.catalogue)
+    change = GrantChange(limits=typed.requests, proposals_only=form.one("proposals_only") is not None)
+    if typed.errors:
+        return await _connected_application(request, caller, grant_id, 422, WRONG_LIMITS, unsaved=(typed, change))
+
+    async def save(person: Person) -> None:
+        recent = is_recent(person, request.now)
+        await request.transact(
+            lambda work: connections.change_grant(work, person.merchant_id, grant_id, change, recent=recent)
+        )
+
+    try:
+        try:
+            await save(caller)
+        except RecentAuthenticationRequired:
+            await save(await reauthenticate(request, caller))
+    except ConnectionEnded as error:
+        return await _connected_application(request, caller, grant_id, error.status, NOT_NARROWED)
+    return see_other(f"/settings/connected-apps/{grant_id}?done=limited")
+
+
 async def _connected_application(
-    request: Request, caller: Person, grant_id: UUID, status: int = 200, message: str = ""
+    request: Request,
+    caller: Person,
+    grant_id: UUID,
+    status: int = 200,
+    message: str = "",
+    *,
+    unsaved: tuple[LimitForm, GrantChange] | None = None,
 ) -> Response:
-    found = await connections_store.find_grant(
-        request.services.db, caller.merchant_id, grant_id, request.now, request.services.catalogue
-    )
+    db, catalogue = request.services.db, request.services.catalogue
+    found = await connections_store.find_grant(db, caller.merchant_id, grant_id, request.now, catalogue)
     if found is None:
         raise NotFound
     website = found.grant.application.website_url
+    limits = await spending_store.get(db, caller.merchant_id, grant_id)
+    shown = limit_form.of_limits(found.grant.limits, known(found.grant.scopes))
     return render(
         request,
         caller,
@@ -228,6 +267,11 @@ async def _connected_application(
         if found.revoked_reason == "password_reset"
         else ENDED_FOR_MERCHANT.get(found.grant.ended_reason or "active", ""),
         permissions=PERMISSIONS,
+        limit_form=unsaved[0] if unsaved else shown,
+        limits_left=limits.remaining(await spending_store.get_spent(db, grant_id, request.now), catalogue),
+        limit_titles=limit_form.TITLES,
+        currencies=limit_form.currencies(catalogue),
+        proposals_only=unsaved[1].proposals_only if unsaved else found.grant.proposals_only,
         done=flash_message(request.query),
         message=message,
     )
