@@ -103,6 +103,12 @@ async def disconnect_the_app(someone: Visitor) -> None:
             - link "Check your balance payments"
           - button "Disconnect application"
     """)
+    await page.select_option("[name='limits.0.currency']", "EUR")
+    await page.fill("[name='limits.0.per_day']", "20.00")
+    await page.check("#proposals_only")
+    await someone.click("Save limits")
+    await someone.see("connected-app-limits")
+    await expect(page.locator("main")).to_contain_text("Refunds: 20.00 of 20.00 EUR left in 24 hours")
     await someone.click("Disconnect application")
     await someone.glance("connected-app-ended")
     await expect(page.locator("[role=status]")).to_contain_text("It can no longer access your account.")
