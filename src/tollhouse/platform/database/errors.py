@@ -49,6 +49,8 @@ UNAVAILABLE = (
     asyncpg.IdleInTransactionSessionTimeoutError,
 )
 """Errors after which the caller can retry: nothing was written."""
+CHANGED_MEANWHILE = {"proposals_approved"}
+"""Constraints that refuse what a setting allowed when it was let in: a repetition gets the error of the setting."""
 
 FILE_ERRORS = (LookupError, FileNotFoundError, PermissionError)
 """Kinds of `OSError` that no open connection raises: Jinja's `TemplateNotFound` and errors of files."""
@@ -96,4 +98,6 @@ def reason_of(error: BaseException) -> str:
 
 def is_unavailable(error: BaseException) -> bool:
     """Whether the same request can succeed shortly: 503, not 500."""
+    if getattr(error, "constraint_name", None) in CHANGED_MEANWHILE:
+        return True
     return (isinstance(error, UNAVAILABLE) and not isinstance(error, FILE_ERRORS)) or is_missing(error)
