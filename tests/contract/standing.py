@@ -80,7 +80,7 @@ class Standing:
             "redeliver_event": lambda: self._do(self._switch_delivery_on()),
             "withdraw_grant": lambda: {"grant_id": self._given},
             "change_grant": lambda: {"grant_id": self._kept},
-            "rotate_webhook_secret": lambda: {"client_id": self._told},
+            "rotate_webhook_secret": lambda: {"client_id": self._announcing},
             "change_project": lambda: {"project_id": self._dora_project},
             "simulate_link": lambda: {"link_id": self._do(open_link(self._alice))["id"]},
             "simulate_transaction": lambda: {"transaction_id": self._do(self._chosen())},
@@ -154,11 +154,16 @@ class Standing:
             "fund": lambda: {"currency": "EUR", "amount": "1.00"},
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
+            **self._protocol_bodies(),
+        }.get(operation_id)
+        return make() if make else None
+
+    def _protocol_bodies(self) -> dict[str, Callable[[], Json]]:
+        return {
             "give_back": lambda: {"token": self._connected()["access_token"], **self.credentials},
             "introspect": lambda: {"token": self.token, **self.credentials},
             "push": lambda: self.authorize_query() | self.credentials,
-        }.get(operation_id)
-        return make() if make else None
+        }
 
     def code_form(self) -> Json:
         """The form of an exchange that succeeds."""
@@ -236,7 +241,7 @@ class Standing:
         """An application of Dora's that Alice is connected to, and a grant that Dora has given."""
         own = await application(self._dora)
         await own.connect(self._alice, "account:read")
-        self._told = (await application(self._dora, connection_webhook_url="https://127.0.0.1:9999/told")).client_id
+        self._announcing = (await application(self._dora, connection_webhook_url="https://127.0.0.1:9999/told")).client_id
         await self._app.connect(self._dora, "account:read")
         await self._app.connect(self._dora, "account:read")
         shown = (await self._dora.dashboard("GET", f"/oauth/clients/{own.client_id}/connections")).ok().body

@@ -53,6 +53,7 @@ DECLARED = {
     "POST /api/v2/merchant/api-keys": "live",
     "POST /api/v2/merchant/oauth/clients": "always",
     "POST /api/v2/merchant/oauth/clients/{client_id}/rotate-secret": "always",
+    "POST /api/v2/merchant/oauth/clients/{client_id}/rotate-webhook-secret": "always",
     "POST /api/v2/merchant/webhook-secret/activate": "live",
     "POST /api/v2/merchant/webhook-secret/generate": "live",
     "POST /developers/apps": "always",
