@@ -30,7 +30,7 @@ async def test_every_operation_works(kind: Any, make_service: Callable[..., Serv
 async def everything_works(kind: Any, alice: Actor, bob: Actor) -> None:
     """What Alice sells and pays, and what Bob's application is paid."""
     shop = driven(kind, alice.service.url, await alice.key())
-    for part in (offers, payments, disputes, withdrawals, schedules, conversions, fulfillments, webhooks):
+    for part in (offers, payments, disputes, withdrawals, schedules, conversions, fulfillments, proposals, webhooks):
         await part(shop)
     till = await application(bob)
     tokens = await till.connect(alice, "balance-payments:write balance-payments:read")
@@ -170,6 +170,14 @@ async def fulfillments(shop: Driven) -> None:
     assert (await shop.call("read_fulfillment", first["id"]))["quantity"] == 1
     assert len((await shop.call("list_fulfillments"))["fulfillments"]) == 2
     assert await shop.call("read_fulfillment_statistics", group_by="product")
+
+
+async def proposals(shop: Driven) -> None:
+    """One that the merchant does not decide about."""
+    made = await shop.call("propose", operation="conversions", body=TO_DOLLARS)
+    assert (await shop.call("read_proposal", made["id"]))["status"] == "waiting"
+    assert (await shop.call("cancel_proposal", made["id"]))["status"] == "canceled"
+    assert len((await shop.call("list_proposals"))["proposals"]) == 1
 
 
 async def balance_payments(app: Driven) -> None:

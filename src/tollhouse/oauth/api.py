@@ -111,7 +111,7 @@ async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotat
     recent_authentication="always",
 )
 async def rotate_webhook_secret(caller: Person, client_id: str, body: WebhookSecretRotation, work: Work) -> ClientView:
-    """Rotate the signing secret of events about connections. Only this response contains the new one."""
+    """Rotate the webhook secret of connections. Only this response contains the new one."""
     return await clients.rotate_webhook_secret(work, caller.merchant_id, client_id, body)
 
 

@@ -76,13 +76,13 @@ class AuthorizeQuery(Struct, frozen=True, kw_only=True):
         example("payments:read offline_access"),
     ]
     state: Annotated[str, Meta(min_length=1, max_length=STATE_CHARS_MAX), example("af0ifjsldkj")]
-    """What comes back unchanged to the callback URL."""
+    """A random value that is returned unchanged. Verify it."""
     code_challenge: Annotated[
         str,
         Meta(pattern=f"^[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}$"),
         example("E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM"),
     ]
-    """SHA-256 of the verifier in base64url, without padding."""
+    """SHA-256 hash of the `code_verifier`, in base64url without padding."""
     code_challenge_method: Literal["S256"]
     """Always `S256`."""
     mode: Mode | UnsetType = UNSET

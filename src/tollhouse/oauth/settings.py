@@ -63,7 +63,7 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """Whether authorization requests must be pushed. Left out of an update, it stays; `null` is false."""
     connection_webhook_url: Annotated[Any, TEXT, example("https://app.example/hooks/connections")] = UNSET
     """URL for events about connections, https or of this machine. Left out of an update, it stays; `null` ends them."""
-    token_endpoint_auth_method: Annotated[Any, TEXT, example("private_key_jwt")] = UNSET
+    token_endpoint_auth_method: Annotated[Any, TEXT, example("client_secret_basic")] = UNSET
     """How the application must authenticate: `client_secret_basic`, `client_secret_post`, `private_key_jwt`, or `none`
     if it is public. Left out of an update, it stays; `null` is its secret in either way. `private_key_jwt` ends the secret.
     """

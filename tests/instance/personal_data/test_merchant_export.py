@@ -29,6 +29,7 @@ LEFT_OUT = {
     "conversion_quotes",
     "idempotency_keys",
     "incoming_transfers",
+    "limit_uses",
     "oauth_codes",
     "oauth_requests",
     "operator_actions",

@@ -45,6 +45,11 @@ GRANTS = """
     SELECT id, client_id, mode, created_at, expires_at, revoked_at, revoked_because FROM oauth_grants
     WHERE merchant_id = $1 ORDER BY created_at, id
 """
+PROPOSALS = """
+    SELECT id, mode, grant_id, api_key_id, operation, body, amount_minor, currency, status, result_id, error, created_at,
+           expires_at, ended_at
+    FROM proposals WHERE merchant_id = $1 ORDER BY created_at, id
+"""
 PAYMENT_LINKS = """
     SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, line_items,
            quantity_min, quantity_max, customer_amount_min, customer_amount_max, customer_amount_preset, external_id,
@@ -165,6 +170,7 @@ TABLES: Mapping[str, str] = {
     "api_keys": API_KEYS,
     "applications": APPLICATIONS,
     "connections": GRANTS,
+    "proposals": PROPOSALS,
     "payment_links": PAYMENT_LINKS,
     "transactions": TRANSACTIONS,
     "transaction_steps": STEPS,
