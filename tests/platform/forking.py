@@ -2,9 +2,11 @@
 
 import asyncio
 import os
+import re
 import signal
 import socket
 import sys
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -13,6 +15,7 @@ from tollhouse.instance.forks import Forks, run
 from tollhouse.platform.log import events as log
 
 EXIT_STATUS = 7
+WAITS_WITHOUT_SIGTERM = re.compile(rf"State:\tS.*SigBlk:\t0*{1 << (signal.SIGTERM - 1):x}\n", re.DOTALL)
 
 
 def say(*words: object) -> None:
@@ -56,6 +59,15 @@ async def waits(forks: Forks) -> None:
     await asyncio.sleep(60)
 
 
+async def stops(_forks: Forks) -> None:
+    """Somebody stops the service. Another thread of the fork server gets the signal, which interrupts nothing."""
+    status = Path(f"/proc/{os.getppid()}/status")
+    while not WAITS_WITHOUT_SIGTERM.search(status.read_text()):
+        await asyncio.sleep(0.01)
+    os.kill(os.getppid(), signal.SIGTERM)
+    await asyncio.sleep(60)
+
+
 def part(arguments: Sequence[str]) -> int:
     """Run one part."""
     match arguments:
@@ -94,6 +106,9 @@ def load() -> None:
     if sys.argv[1] in {"unready", "broken"}:
         say("loading")
         time.sleep(60)
+    if sys.argv[1] == "stops":
+        threading.Thread(target=time.sleep, args=(60,), daemon=True).start()
+        signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGTERM})
     if sys.argv[1] == "missed":  # the signal comes before somebody waits for it
         signal.signal(signal.SIGCHLD, signal.SIG_DFL)
         os.waitid(os.P_ALL, 0, os.WEXITED | os.WNOWAIT)

@@ -71,6 +71,10 @@ def test_a_supervisor_ends_all_though_the_signal_of_its_end_came_too_early() -> 
     assert played("missed") == (EXIT_STATUS, "", "")
 
 
+def test_a_signal_that_interrupts_nothing_stops_all() -> None:
+    assert played("stops") == (128 + signal.SIGTERM, "", "")
+
+
 def test_a_supervisor_that_ends_ends_all_while_the_program_loads() -> None:
     assert played("broken") == (EXIT_STATUS, "loading\n", "")
 

@@ -12,6 +12,7 @@ import asyncio.subprocess
 import gc
 import importlib
 import os
+import select
 import signal
 import socket
 import sys
@@ -147,6 +148,9 @@ class _ForkServer:
         self._control = control
         self._supervisor = supervisor
         self._parts: set[int] = set()
+        # A signal that comes just before a system call does not interrupt it, but its byte is there to be read.
+        self._signaled, wakeup = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+        signal.set_wakeup_fd(wakeup, warn_on_full_buffer=False)
         signal.signal(signal.SIGCHLD, self._reap)
         for number in STOPPING:
             signal.signal(number, lambda number, _: os.kill(supervisor, number))
@@ -154,6 +158,7 @@ class _ForkServer:
     def wait_for_part(self) -> Sequence[str]:
         """Obey the supervisor. Returns in each forked part, with its arguments; otherwise never."""
         while True:
+            self._wait_for_message()
             data, descriptors, flags, _ = socket.recv_fds(self._control, MESSAGE_BYTES_MAX, 1)
             if not data:  # the supervisor ends, and this process with it: its signal may have come already
                 os.waitid(os.P_PID, self._supervisor, os.WEXITED | os.WNOWAIT)
@@ -167,6 +172,11 @@ class _ForkServer:
                 self._reply(NotStarted("no descriptor is available for its standard input"))
             elif self._fork(request, descriptors[0]):
                 return request.arguments
+
+    def _wait_for_message(self) -> None:
+        """Wait until the supervisor has sent something. Meanwhile handlers of signals run."""
+        while self._control not in (ready := select.select([self._control, self._signaled], [], [])[0]):
+            os.read(ready[0], MESSAGE_BYTES_MAX)
 
     def _fork(self, request: Start, standard_input: int) -> bool:
         """Fork a part and say so. True in the part."""
@@ -209,6 +219,7 @@ class _ForkServer:
 def _become(name: str) -> None:
     """Make a process just forked one of its own: its name, its session, the usual signals and garbage collection."""
     os.setsid()
+    signal.set_wakeup_fd(-1)
     set_process_title(name)
     signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     signal.signal(signal.SIGTERM, signal.SIG_DFL)
