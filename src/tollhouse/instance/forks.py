@@ -175,8 +175,8 @@ class _ForkServer:
 
     def _wait_for_message(self) -> None:
         """Wait until the supervisor has sent something. Meanwhile handlers of signals run."""
-        while self._control not in (ready := select.select([self._control, self._signaled], [], [])[0]):
-            os.read(ready[0], MESSAGE_BYTES_MAX)
+        while self._control not in select.select([self._control, self._signaled], [], [])[0]:
+            os.read(self._signaled, MESSAGE_BYTES_MAX)
 
     def _fork(self, request: Start, standard_input: int) -> bool:
         """Fork a part and say so. True in the part."""
