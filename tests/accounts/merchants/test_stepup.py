@@ -55,6 +55,7 @@ DECLARED = {
     "POST /api/v2/merchant/oauth/clients/{client_id}/rotate-secret": "always",
     "POST /api/v2/merchant/oauth/clients/{client_id}/rotate-webhook-secret": "always",
     "PATCH /api/v2/merchant/oauth/grants/{grant_id}": "by_content",
+    "POST /settings/connected-apps/{grant_id}/limits": "by_content",
     "POST /api/v2/merchant/webhook-secret/activate": "live",
     "POST /api/v2/merchant/webhook-secret/generate": "live",
     "POST /developers/apps": "always",
