@@ -73,7 +73,7 @@ async def test_no_plan_reads_a_table_from_end_to_end(services: Services, stateme
     await engine.db.close()
     looks = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") in TABLES and "Scan" in node["Node Type"]]
     assert looks
-    assert [node for node in looks if not any("Index Cond" in step for step in nodes(node))] == []
+    assert [node for node in looks if not any("Index Cond" in step for step in nodes(node))] == [], plan
 
 
 @pytest.mark.covers("W-54")
