@@ -164,7 +164,7 @@ async def test_what_failed_long_ago_is_not_held_against_anybody(
     await alice.sql(f"UPDATE webhook_events SET status = 'failed' {mine} AND status = 'held'", alice.merchant_id)  # noqa: S608
     page = f"/operator/deliveries/{alice.merchant_id}/test"
     assert "payment.succeeded" in (await olga.send("GET", page)).ok().text
-    await alice.sql(f"UPDATE webhook_failures SET failed_at = now() - interval '7 days' {mine}", alice.merchant_id)  # noqa: S608
+    await alice.sql(f"UPDATE webhook_failures SET failed_at = now() - interval '7 days 1 second' {mine}", alice.merchant_id)  # noqa: S608
     assert "payment.succeeded" not in (await olga.send("GET", page)).ok().text
     services = service.create_services(connections=1)
     try:
