@@ -12,7 +12,7 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
-from tollhouse.accounts.spending.model import read_limits
+from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.http.lists import Position, Window
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
@@ -94,8 +94,8 @@ FIND_GRANT = """
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE g.merchant_id = $1 AND g.id = $2
 """
-FIND_EARLIER_SCOPES = """
-    SELECT scope_mask FROM oauth_grants WHERE merchant_id = $1 AND client_id = $2 AND mode = $3
+FIND_EARLIER = """
+    SELECT scope_mask, limits FROM oauth_grants WHERE merchant_id = $1 AND client_id = $2 AND mode = $3
     ORDER BY created_at DESC, id DESC LIMIT 1
 """
 TO_NOTIFY = """
@@ -168,6 +168,13 @@ class GrantDetails(Struct, frozen=True):
     owner_name: str
     owner_verified: bool
     revoked_reason: str | None
+
+
+class EarlierConnection(Struct, frozen=True):
+    """What the last connection with an application had."""
+
+    scopes: Scopes
+    limits: Limits
 
 
 async def list_connections(
@@ -330,10 +337,10 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
     return None if now < row["expires_at"] else "expired"
 
 
-async def find_earlier_scopes(db: Pool, merchant_id: MerchantId, client_id: ClientId, mode: Mode) -> Scopes | None:
-    """The scopes of the merchant's last connection with the application, also of an ended one; None without one."""
-    row = await db.fetchrow(FIND_EARLIER_SCOPES, merchant_id, client_id, mode)
-    return None if row is None else Scopes(row["scope_mask"])
+async def find_earlier(db: Pool, merchant_id: MerchantId, client_id: ClientId, mode: Mode) -> EarlierConnection | None:
+    """The merchant's last connection with the application, also an ended one; None without one."""
+    row = await db.fetchrow(FIND_EARLIER, merchant_id, client_id, mode)
+    return None if row is None else EarlierConnection(Scopes(row["scope_mask"]), read_limits(row["limits"]))
 
 
 async def note_expired(tx: Tx, now: datetime, limit: int) -> tuple[int, list[ChangedConnection]]:

@@ -35,6 +35,7 @@ RECIPIENT = {
     "by": "dora@ example. com",
     "turns_off_at": "tomorrow",
     "due_at": "today",
+    "day": "6 December 2026",
     "reason": "It was too little.",
     "respond_by": "tomorrow",
     "path": "/live/x",

@@ -321,6 +321,24 @@ def _application_disconnected(values: EmailValues) -> EmailContent:
     return _notification(Text("Application disconnected: %(name)s", name=name), sentence, Text("View applications"), values)
 
 
+def _application_expiring(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    return EmailContent(
+        Text("Access of %(name)s ends on %(day)s", name=facts["name"], day=facts["day"]),
+        (
+            Text(
+                "The application %(name)s can access your account in live mode until %(day)s. After that, its access ends. "
+                "Payments, withdrawals and reserved amounts stay as they are.",
+                name=facts["name"],
+                day=facts["day"],
+            ),
+            Text("To keep it connected, renew the connection. To let it end, do nothing. This page shows what it may do:"),
+            Button(Text("Renew connection"), values.base_url + facts["path"]),
+            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
+        ),
+    )
+
+
 PROPOSED: Mapping[str, Text] = {
     "withdrawals": Text("Withdrawal"),
     "refunds": Text("Refund"),
@@ -372,6 +390,7 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "webhooks_failing": _webhooks_failing,
     "application_connected": _application_connected,
     "application_disconnected": _application_disconnected,
+    "application_expiring": _application_expiring,
     "proposal_waiting": _proposal_waiting,
 }
 """The content of each kind."""

@@ -36,6 +36,7 @@ EmailKind = Literal[
     "webhooks_failing",
     "application_connected",
     "application_disconnected",
+    "application_expiring",
     "proposal_waiting",
 ]
 LinkKind = Literal["verify", "reset"]
@@ -57,6 +58,7 @@ TOPICS: dict[EmailKind, NotificationTopic] = {
     "webhooks_failing": "webhooks",
     "application_connected": "applications",
     "application_disconnected": "applications",
+    "application_expiring": "applications",
     "proposal_waiting": "applications",
 }
 """The kinds that a person can turn off, by topic. All others are about the security of the account, or asked for."""

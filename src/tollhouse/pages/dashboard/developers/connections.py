@@ -1,6 +1,7 @@
 """Connections of applications: with whom an owner's application is connected, and what a merchant has connected."""
 
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -18,11 +19,11 @@ from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
 from tollhouse.kernel.errors import NotFound, ValidationFailed
-from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, PAGE_ROWS_MAX
+from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, EXPIRY_REMINDER_S, PAGE_ROWS_MAX
 from tollhouse.kernel.scopes import PERMISSIONS, known
 from tollhouse.oauth import connections, connections_store, redirect_uris
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
-from tollhouse.oauth.model import ApplicationRevoked, ClientView
+from tollhouse.oauth.model import ApplicationRevoked, ClientView, GrantView
 from tollhouse.pages.dashboard import limit_form
 from tollhouse.pages.dashboard.developers.application import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.pages.dashboard.layout import render
@@ -272,9 +273,16 @@ async def _connected_application(
         limit_titles=limit_form.TITLES,
         currencies=limit_form.currencies(catalogue),
         proposals_only=unsaved[1].proposals_only if unsaved else found.grant.proposals_only,
+        renewable=_is_renewable(found.grant, request.now),
         done=flash_message(request.query),
         message=message,
     )
+
+
+def _is_renewable(grant: GrantView, now: datetime) -> bool:
+    """Whether it is time to connect again: the connection expires within seven days, or has expired."""
+    soon = datetime.fromisoformat(grant.expires_at) - timedelta(seconds=EXPIRY_REMINDER_S) <= now
+    return grant.application.status == "enabled" and (grant.status == "expired" or (grant.status == "active" and soon))
 
 
 @OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)

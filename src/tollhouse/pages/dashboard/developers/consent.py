@@ -11,15 +11,14 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.identity import emails, sessions, sessions_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
-from tollhouse.accounts.identity.guards import signed_in_page, visitor
+from tollhouse.accounts.identity.guards import visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
-from tollhouse.accounts.spending.model import Limits, to_limits
+from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
 from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
@@ -29,15 +28,14 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
-from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import connections_store, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
+from tollhouse.oauth.connections_store import EarlierConnection
 from tollhouse.oauth.device import shown_code
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ClientView, ConsentRequest, Decision, InvalidScope
+from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ConsentRequest, Decision, InvalidScope
 from tollhouse.pages.dashboard import layout, limit_form
-from tollhouse.pages.dashboard.developers.application import get_client
 from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
@@ -94,18 +92,19 @@ class ScopeGroup(NamedTuple):
 
 @OPERATIONS.add("GET", "/oauth/consent/{request_id}", guard=visitor, errors=(SignInFirst, NotFound))
 async def show(request: Request, request_id: str) -> Response:
-    """The consent page, with read permissions selected; of an application that was connected before, those of then."""
+    """The consent page, with read permissions selected; of an application that was connected before, those of then.
+
+    Its limits of then are filled in, unless the application asks for others.
+    """
     person, consent_request = await _load(request, request_id)
     unavailable = _unavailable(request.now, person, consent_request)
     if unavailable is not None:
         return _unavailable_page(request, request_id, person, consent_request, unavailable)
-    earlier = await connections_store.find_earlier_scopes(
+    earlier = await connections_store.find_earlier(
         request.services.db, person.merchant_id, consent_request.client_id, consent_request.mode
     )
-    selected = DEFAULT_SELECTED if earlier is None else DEFAULT_SELECTED & earlier
-    return _consent_page(
-        request, request_id, person, consent_request, selected=selected, connected_before=earlier is not None
-    )
+    selected = DEFAULT_SELECTED if earlier is None else DEFAULT_SELECTED & earlier.scopes
+    return _consent_page(request, request_id, person, consent_request, selected=selected, earlier=earlier)
 
 
 @OPERATIONS.add(
@@ -264,10 +263,14 @@ def _consent_page(
     consent_request: ConsentRequest,
     *,
     selected: Scopes,
-    connected_before: bool = False,
+    earlier: EarlierConnection | None = None,
     typed: LimitForm | None = None,
 ) -> Response:
     context = page_context(request, person, consent_request, selected)
+    limits_before = earlier is not None and consent_request.limits == NO_LIMITS and bool(earlier.limits.limits)
+    if earlier is not None and limits_before:
+        typed_before = earlier.limits.views(request.services.catalogue)
+        context["limit_form"] = limit_form.of_limits(typed_before, consent_request.scopes)
     if typed is not None:
         context["limit_form"] = typed
     return page(
@@ -276,7 +279,8 @@ def _consent_page(
         200 if typed is None else 422,
         allow_external_redirect=consent_request.redirect_uri is not None,
         nothing_selected=typed is not None and not selected.has_api,
-        connected_before=connected_before,
+        connected_before=earlier is not None,
+        limits_before=limits_before,
         **context,
         **_form_context(request, request_id, person),
     )
@@ -350,44 +354,3 @@ def _website(consent_request: ConsentRequest) -> str | None:
 def _require_form_token(request: Request, form: Form, person: Person, request_id: str) -> None:
     if not layout.is_form_token(request.services.keys, PURPOSE, person, request_id, form.one("form_token") or ""):
         raise Forbidden
-
-
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/preview", guard=signed_in_page)
-async def preview(request: Request, caller: Person, client_id: str) -> Response:
-    """The page that a merchant sees who connects, with every scope of the application and buttons without effect."""
-    client = await get_client(request, caller, client_id)
-    settings = await payment_settings.of(request.services.db, MerchantEnv(caller.merchant_id, request.mode or "test"))
-    imagined = _imagined(request, caller, client, settings.branding.support_email)
-    context = page_context(request, caller, imagined, DEFAULT_SELECTED)
-    return page(request, "dashboard/consent/page.html", preview=True, nothing_selected=False, client=client, **context)
-
-
-def _imagined(request: Request, owner: Person, client: ClientView, owner_email: str | None) -> ConsentRequest:
-    """What a request of this application would be. It is not stored."""
-    return ConsentRequest(
-        id_hash=b"",
-        client_id=client.client_id,
-        merchant_id=owner.merchant_id,
-        redirect_uri=client.redirect_uris[0],
-        scopes=scopes.known(client.scopes),
-        state="",
-        mode=request.mode or "test",
-        resource="api",
-        created_at=request.now,
-        expires_at=request.now + timedelta(seconds=AUTHORIZATION_REQUEST_S),
-        decision=None,
-        settings_changed=False,
-        client_status=client.status,
-        client_suspended=False,
-        name=client.name,
-        description=client.description,
-        website_url=client.website_url,
-        policy_uri=client.policy_uri,
-        tos_uri=client.tos_uri,
-        owner_name=owner.business_name,
-        owner_email=owner_email,
-        registered_at=datetime.fromisoformat(client.created_at),
-        verified=bool(client.verified_at),
-        awaits_approval=False,
-        connections=client.active_connections,
-    )
