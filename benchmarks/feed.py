@@ -6,6 +6,7 @@ measured alone and beside `--readers` requests that wait, in turns. Data goes to
 
 import argparse
 import asyncio
+import multiprocessing
 import os
 import secrets
 import signal
@@ -16,6 +17,7 @@ import tempfile
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import ExitStack, asynccontextmanager
+from multiprocessing import synchronize
 from pathlib import Path
 from typing import Any
 from uuid import UUID
@@ -104,7 +106,7 @@ async def measure(events: int, readers: int, rounds: int) -> Findings:
             })  # fmt: skip
             others = await take_turns(rounds, {
                 "alone": lambda: load(http),
-                "beside": lambda: beside(http, readers, f"{API}/events?wait=30&after={events}"),
+                "beside": lambda: beside(http, readers, f"{url}{API}/events?wait=30&after={events}"),
             })  # fmt: skip
     first_ms, last_ms = statistics.median(pages["first"]), statistics.median(pages["last"])
     alone_ms, beside_ms = p99(others["alone"]), p99(others["beside"])
@@ -199,18 +201,35 @@ async def load(http: aiohttp.ClientSession) -> list[float]:
     return [one for several in times for one in several]
 
 
-async def beside(http: aiohttp.ClientSession, readers: int, path: str) -> list[float]:
-    """The same beside requests that wait."""
-    waiting = [asyncio.create_task(timed(http, path, 1)) for _ in range(readers)]
-    await asyncio.sleep(3)
+async def beside(http: aiohttp.ClientSession, readers: int, url: str) -> list[float]:
+    """The same beside requests that wait. They wait in a process of their own: its memory is not that of the service."""
+    spawned = multiprocessing.get_context("spawn")
+    ready, key = spawned.Event(), http.headers["X-API-Key"]
+    waiting = spawned.Process(target=wait_for_events, args=(url, key, readers, ready), daemon=True)
+    waiting.start()
+    if not await asyncio.to_thread(ready.wait, WITHIN_S):
+        raise RuntimeError("the readers do not wait")
     times = await load(http)
-    if any(one.done() for one in waiting):
+    if not waiting.is_alive():
         raise RuntimeError("a reader did not wait")
-    for one in waiting:
-        one.cancel()
-    await asyncio.gather(*waiting, return_exceptions=True)
+    waiting.terminate()
+    await asyncio.to_thread(waiting.join)
     await asyncio.sleep(1)
     return times
+
+
+def wait_for_events(url: str, key: str, readers: int, ready: "synchronize.Event") -> None:
+    """Ask for events that do not come, by so many connections, until one of them ends."""
+    asyncio.run(_wait_for_events(url, key, readers, ready))
+
+
+async def _wait_for_events(url: str, key: str, readers: int, ready: "synchronize.Event") -> None:
+    unlimited = aiohttp.TCPConnector(limit=0)
+    async with aiohttp.ClientSession(connector=unlimited, headers={"X-API-Key": key}) as http:
+        waiting = [asyncio.create_task(timed(http, url, 1)) for _ in range(readers)]
+        await asyncio.sleep(3)
+        ready.set()
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
 
 
 def p99(times: list[float]) -> float:
