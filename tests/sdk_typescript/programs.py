@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol, cast
 
@@ -34,18 +35,26 @@ class Program(Protocol):
 
 
 async def run(script: str, **scenario: Any) -> str:
-    """Run a script to its end: what it printed."""
-    program = await start(script, stderr=PIPE, **scenario)
+    """Run a script in Node to its end: what it printed."""
+    return await run_in(("node", NODE / script), **scenario)
+
+
+async def run_in(command: Sequence[str | Path], **scenario: Any) -> str:
+    """Run a command to its end: what it printed. It gets the scenario as JSON."""
+    program = await _start(command, PIPE, scenario)
     printed, failed = await asyncio.wait_for(program.communicate(), WITHIN_S)
     assert program.returncode == 0, failed.decode()[-4000:]
     return printed.decode()
 
 
-async def start(script: str, *, stderr: int | None = None, **scenario: Any) -> Program:
-    """Start a script. It gets the scenario as JSON."""
+async def start(script: str, **scenario: Any) -> Program:
+    """Start a script in Node."""
+    return await _start(("node", NODE / script), None, scenario)
+
+
+async def _start(command: Sequence[str | Path], stderr: int | None, scenario: dict[str, Any]) -> Program:
     environment = {**os.environ, "SCENARIO": msgspec.json.encode(scenario).decode()}
-    started = await asyncio.create_subprocess_exec("node", NODE / script, env=environment, stdout=PIPE, stderr=stderr)
-    return cast("Program", started)
+    return cast("Program", await asyncio.create_subprocess_exec(*command, env=environment, stdout=PIPE, stderr=stderr))
 
 
 async def stop(program: Program) -> None:
