@@ -41,6 +41,11 @@ async def by_the_merchant(_app: Application, alice: Actor, grant: dict[str, Any]
     (await alice.dashboard("DELETE", f"/oauth/grants/{grant['grant_id']}")).ok()
 
 
+async def by_stopping_everything(_app: Application, alice: Actor, _grant: dict[str, Any], _services: Services) -> None:
+    """The merchant stops everything."""
+    (await alice.dashboard("POST", "/stop-everything", {"mode": "test"})).ok()
+
+
 async def by_a_password_reset(_app: Application, alice: Actor, _grant: dict[str, Any], services: Services) -> None:
     """The password of an address that was never verified is reset."""
     now = clock.now()
@@ -121,6 +126,7 @@ async def by_closing_the_owner(app: Application, _alice: Actor, _grant: dict[str
 
 WAYS: list[tuple[str, End]] = [
     ("merchant", by_the_merchant),
+    ("merchant", by_stopping_everything),
     ("merchant", by_a_password_reset),
     ("owner", by_the_owner),
     ("owner", by_the_owner_at_once),

@@ -17,6 +17,17 @@ ROUNDS, CALLS = 20, 20
 SCOPE = "account:read payments:read offline_access"
 TOKEN, REVOKE = "/api/v2/oauth/token", "/api/v2/oauth/revoke"
 CLIENTS = "/api/v2/merchant/oauth/clients"
+KEYS, STOP = "/api/v2/merchant/api-keys", "/api/v2/merchant/stop-everything"
+# A transaction that makes a key or code gets its number when it may, and the one that stops when no other may any more.
+MADE_BEFORE = """
+    WITH last AS (SELECT max(xmin::text::bigint) AS number FROM audit_lines
+                  WHERE merchant_id = $1::uuid AND deed = 'account.everything_stopped')
+    SELECT 'key' AS name FROM api_keys, last
+    WHERE merchant_id = $1::uuid AND revoked_at IS NULL AND api_keys.xmin::text::bigint < last.number
+    UNION ALL
+    SELECT 'code' FROM oauth_codes, last
+    WHERE merchant_id = $1::uuid AND used_at IS NULL AND oauth_codes.xmin::text::bigint < last.number
+"""
 DEADLOCKS = "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"
 
 
@@ -225,6 +236,34 @@ async def test_allow_against_allow(servers: Servers, app: Application, alice: Ac
         won = next(answer for answer in responses if answer.status == 303)
         (await app.exchange(won.query["code"])).ok()
         assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == turn
+
+
+async def test_everything_stops_while_codes_tokens_and_keys_are_made(
+    servers: Servers, app: Application, alice: Actor
+) -> None:
+    """What was made before has ended, also what was made at the same time. What is active was begun after the commit."""
+    for turn in range(ROUNDS):
+        codes = [await app.code(alice, SCOPE) for _ in range(4)]
+        tokens = [await app.connect(alice, SCOPE) for _ in range(4)]
+        path = (await alice.send("GET", app.authorize_path(SCOPE))).ok(303).location
+        fields = [
+            *HIDDEN.findall((await alice.send("GET", path)).ok().text),
+            ("scope", "account:read"),
+            ("decision", "allow"),
+        ]
+        calls = [exchange(servers, n, app, code) for n, code in enumerate(codes)]
+        calls += [refresh(servers, n, app, token["refresh_token"]) for n, token in enumerate(tokens)]
+        calls += [alice.send("POST", f"{servers.way(n)}{KEYS}", json={"name": f"{turn}", "mode": "test"}) for n in range(4)]
+        calls += [alice.form(servers.way(turn) + path, fields)]
+        place = (turn * 5) % len(calls)
+        calls.insert(place, alice.send("POST", servers.way(turn) + STOP, json={"mode": "test"}))
+        responses = await race(calls)
+        stopped = responses.pop(place).ok().body
+        assert stopped["connections"] >= 4
+        await assert_tokens_invalid(app, *tokens, *(answer.body for answer in responses[:8] if answer.status == 200))
+        for answer in responses[8:12]:
+            assert answer.status == 201 or answer.refused("everything_stops", 409)
+        assert [row["name"] for row in await alice.sql(MADE_BEFORE, alice.merchant_id)] == []
 
 
 async def test_no_race_was_a_deadlock(servers: Servers) -> None:

@@ -47,6 +47,7 @@ merchant_closed: The merchant's account was closed.
 ENDED_REASONS: Mapping[str, EndedReason] = {
     "disconnected_by_merchant": "merchant",
     "password_reset": "merchant",
+    "stopped_by_merchant": "merchant",
     "disconnected_by_owner": "owner",
     "revoked_by_application": "revoke_endpoint",
     "refresh_token_replayed": "refresh_replayed",

@@ -19,6 +19,11 @@ async def by_merchant(desk: Desk) -> None:
     (await desk.merchant.dashboard("DELETE", f"/oauth/grants/{(await desk.grant())['grant_id']}")).ok()
 
 
+async def by_stopping_everything(desk: Desk) -> None:
+    (await desk.merchant.dashboard("POST", "/stop-everything", {"mode": "test"})).ok()
+    desk.merchant.keys.clear()
+
+
 async def by_owner(desk: Desk) -> None:
     path = f"/oauth/clients/{desk.app.client_id}/connections/{(await desk.grant())['grant_id']}"
     (await desk.app.owner.dashboard("DELETE", path)).ok()
@@ -71,8 +76,8 @@ async def by_scope(desk: Desk) -> None:
 
 
 WAYS: list[Ending] = [
-    by_merchant, by_owner, by_owner_of_all, by_pause, by_revocation, by_rotation, by_token_revocation, by_replay, by_time,
-    by_scope,
+    by_merchant, by_stopping_everything, by_owner, by_owner_of_all, by_pause, by_revocation, by_rotation,
+    by_token_revocation, by_replay, by_time, by_scope,
 ]  # fmt: skip
 
 

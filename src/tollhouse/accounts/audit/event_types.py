@@ -6,6 +6,7 @@ AuditEventType = Literal[
     "account.opened",
     "account.suspended",
     "account.reactivated",
+    "account.everything_stopped",
     "session.begun",
     "session.ended",
     "session.others_ended",

@@ -196,6 +196,14 @@ class ApplicationSuspended(ApiError):
     solution = "Contact the operator. Connections are kept."
 
 
+class EverythingStops(ApiError):
+    """409: all API keys and connections of the mode are being revoked at this moment."""
+
+    code, status = "everything_stops", 409
+    message = "All API keys and connections are being revoked at this moment. Nothing was created."
+    solution = "Wait until that is done. Then create what you still need."
+
+
 class RecentAuthenticationRequired(ApiError):
     """403: sign-in or the last confirmation is more than 15 minutes ago. POST /api/v2/merchant/session/confirm renews it."""
 

@@ -7,9 +7,9 @@ written: successful ones take no lock.
 from datetime import datetime, timedelta
 from uuid import UUID
 
-from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspended, Caller
+from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspended, Caller, EverythingStops
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId
+from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode
 from tollhouse.kernel.limits import ACCESS_TOKEN_S, ACTIVITY_EVERY_S
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
@@ -85,9 +85,15 @@ REVOKE_API_KEY = """
     RETURNING id, name, mode, scope_mask, hint, created_at, revoked_at, limits, allowed_networks, proposals_only,
               (SELECT last_used_at FROM api_key_activity WHERE api_key_id = api_keys.id) AS last_used_at
 """
+# $3: the keys of one mode; null for both.
 REVOKE_API_KEYS = """
-    UPDATE api_keys SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL RETURNING id, mode, name
+    UPDATE api_keys SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL AND mode = coalesce($3, mode)
+    RETURNING id, mode, name
 """
+# Who makes a key or gives a consent holds it shared until the commit. Not waited for: whoever stops everything then ends
+# what was made before, and what begins meanwhile is refused.
+BEGIN_CREDENTIAL = "SELECT pg_try_advisory_xact_lock_shared(hashtextextended('credentials ' || $1::uuid || ' ' || $2, 0))"
+LET_NONE_BEGIN = "SELECT pg_advisory_xact_lock(hashtextextended('credentials ' || $1::uuid || ' ' || $2, 0))"
 
 # The exact times of the last failures form a sliding window.
 # The WHERE clause bounds the array by the limit and decides races at the limit.
@@ -176,9 +182,20 @@ def _is_stale(row: Row, now: datetime) -> bool:
     return last is None or last <= now - ACTIVITY_INTERVAL
 
 
-async def revoke_api_keys(tx: Tx, merchant_id: UUID, now: datetime) -> list[Row]:
-    """Revoke every API key of the merchant; the revoked ones."""
-    return await tx.fetch(REVOKE_API_KEYS, merchant_id, now)
+async def revoke_api_keys(tx: Tx, merchant_id: UUID, now: datetime, mode: Mode | None = None) -> list[Row]:
+    """Revoke every API key of the merchant, or those of one mode; the revoked ones."""
+    return await tx.fetch(REVOKE_API_KEYS, merchant_id, now, mode)
+
+
+async def begin_credential(tx: Tx, env: MerchantEnv) -> None:
+    """Announce a new key or consent until the end of the transaction. Raises `EverythingStops` while that happens."""
+    if not await tx.fetchval(BEGIN_CREDENTIAL, env.merchant_id, env.mode):
+        raise EverythingStops
+
+
+async def let_no_credential_begin(tx: Tx, env: MerchantEnv) -> None:
+    """Wait for keys and consents that are being made, and let none begin before the end of the transaction."""
+    await tx.execute(LET_NONE_BEGIN, env.merchant_id, env.mode)
 
 
 async def count_failure(db: Pool | Tx, name_hash: bytes, now: datetime, span: timedelta, limit: int) -> bool:

@@ -4,7 +4,7 @@ from datetime import datetime
 from uuid import UUID
 
 from tollhouse.kernel.connections import ChangedConnection
-from tollhouse.kernel.ids import MerchantId, UserId
+from tollhouse.kernel.ids import MerchantId, Mode, UserId
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT = """
@@ -52,7 +52,8 @@ TO_NOTIFY = """
 """
 MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
 SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
-DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL"
+# $2: those of one mode; null for both.
+DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL AND mode = coalesce($2, mode)"
 CHANGED_CONNECTION = """g.id AS grant_id, g.client_id, c.name, g.merchant_id, g.mode, g.scope_mask, g.version,
               c.connection_webhook_url AS webhook_url, c.webhook_sender_id"""
 """The columns of a `ChangedConnection`."""
@@ -60,7 +61,7 @@ REVOKE_GRANTS = f"""
     UPDATE oauth_grants g SET revoked_at = $2, revoked_because = $3
     FROM oauth_clients c
     WHERE c.id = g.client_id AND g.merchant_id = $1 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
-      AND g.expires_at > $2
+      AND g.expires_at > $2 AND g.mode = coalesce($4, g.mode)
     RETURNING {CHANGED_CONNECTION}
 """
 VERIFY_EMAIL = "UPDATE users SET verified_at = $2 WHERE id = $1 AND verified_at IS NULL"
@@ -153,10 +154,12 @@ async def verify_email(tx: Tx, user_id: UUID, now: datetime) -> None:
     await tx.execute(VERIFY_EMAIL, user_id, now)
 
 
-async def revoke_grants(tx: Tx, merchant_id: UUID, reason: str, now: datetime) -> list[ChangedConnection]:
-    """Revoke every grant of the merchant and delete unused codes; the revoked grants."""
-    await tx.execute(DELETE_CODES, merchant_id)
-    return [ChangedConnection(**row) for row in await tx.fetch(REVOKE_GRANTS, merchant_id, now, reason)]
+async def revoke_grants(
+    tx: Tx, merchant_id: UUID, reason: str, now: datetime, mode: Mode | None = None
+) -> list[ChangedConnection]:
+    """Revoke every grant of the merchant, or those of one mode, and delete unused codes; the revoked grants."""
+    await tx.execute(DELETE_CODES, merchant_id, mode)
+    return [ChangedConnection(**row) for row in await tx.fetch(REVOKE_GRANTS, merchant_id, now, reason, mode)]
 
 
 async def list_to_notify(tx: Tx, merchant_id: MerchantId, topic: str) -> list[Row]:

@@ -367,6 +367,23 @@ def _proposal_waiting(values: EmailValues) -> EmailContent:
     )
 
 
+def _everything_stopped(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    return EmailContent(
+        Text("All live API keys and connections were revoked"),
+        (
+            Text(
+                "%(email)s stopped everything in live mode on %(moment)s. Servers and applications have no access any more.",
+                email=facts["by"],
+                moment=values.created_at,
+            ),
+            Facts(((Text("API keys"), facts["api_keys"]), (Text("Connections"), facts["connections"]))),
+            Text("If you expected this, create new keys and connect your applications again."),
+            Button(Text("View audit log"), f"{values.base_url}/settings/audit"),
+        ),
+    )
+
+
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "verify": _verify,
     "reset": _reset,
@@ -392,5 +409,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "application_disconnected": _application_disconnected,
     "application_expiring": _application_expiring,
     "proposal_waiting": _proposal_waiting,
+    "everything_stopped": _everything_stopped,
 }
 """The content of each kind."""

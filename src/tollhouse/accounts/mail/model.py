@@ -38,6 +38,7 @@ EmailKind = Literal[
     "application_disconnected",
     "application_expiring",
     "proposal_waiting",
+    "everything_stopped",
 ]
 LinkKind = Literal["verify", "reset"]
 LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")

@@ -9,6 +9,7 @@ from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import Changes, changes, new_values
 from tollhouse.accounts.environments import projects
 from tollhouse.accounts.identity import sessions, sessions_store, throttle, users_store
+from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import device_hash, remember_device
 from tollhouse.accounts.identity.credentials import SPAN, email_key
 from tollhouse.accounts.identity.emails import require_verified_email
@@ -107,7 +108,7 @@ def new_session_view(user: Row) -> SessionView:
 async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKeyView:
     """Create an API key; its secret is returned only here.
 
-    Raises `ValidationFailed`, `EmailUnverified`, and `AuthenticationRequired` if the session has ended.
+    Raises `ValidationFailed`, `EmailUnverified`, `EverythingStops`, and `AuthenticationRequired` if the session has ended.
     """
     catalogue = work.services.catalogue
     field_errors, allowed = new.field_errors(catalogue), new.allowed_scopes()
@@ -117,6 +118,7 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
     await require_verified_email(work.tx, work.services.settings, env, person)
     limits = limits_of(new.limits, new.recipients, new.expires_at, catalogue)
     await ensure_recipients(work.tx, env, limits)
+    await identity_store.begin_credential(work.tx, env)
     if not await sessions_store.lock(work.tx, person.session_hash):
         raise AuthenticationRequired
     # Nothing below this line may refuse.

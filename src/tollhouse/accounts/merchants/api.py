@@ -10,11 +10,11 @@ from starlette.responses import Response
 from tollhouse.accounts.identity import sessions, stepup
 from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
-from tollhouse.accounts.identity.model import Caller, InvalidCredentials, Person
+from tollhouse.accounts.identity.model import Caller, EverythingStops, InvalidCredentials, Person
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.throttle import RateLimited
-from tollhouse.accounts.merchants import actions, store
+from tollhouse.accounts.merchants import actions, stopping, store
 from tollhouse.accounts.merchants.model import (
     AccountView,
     ApiKeyList,
@@ -27,6 +27,8 @@ from tollhouse.accounts.merchants.model import (
     SignIn,
     SignUp,
     SignupClosed,
+    StopEverything,
+    Stopped,
 )
 from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
@@ -103,7 +105,7 @@ async def list_api_keys(caller: Person, db: Pool, catalogue: Catalogue) -> ApiKe
     "/api-keys",
     guard=signed_in,
     status=201,
-    errors=(ValidationFailed, EmailUnverified),
+    errors=(ValidationFailed, EmailUnverified, EverythingStops),
     recent_authentication="live",
 )
 async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKeyView:
@@ -115,6 +117,12 @@ async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKey
 async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKeyView:
     """Revoke an API key. This is permanent."""
     return await actions.revoke_api_key(work, caller, api_key_id)
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/stop-everything", guard=signed_in_while_suspended, errors=(ValidationFailed,))
+async def stop_everything(caller: Person, body: StopEverything, work: Work) -> Stopped:
+    """Stop everything. Revokes all API keys and connections of a mode at once. This is permanent."""
+    return await stopping.stop_everything(work, caller, body.mode)
 
 
 @INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))

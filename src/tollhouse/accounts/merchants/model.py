@@ -174,6 +174,25 @@ class ApiKeyList(Struct, frozen=True):
     api_keys: list[ApiKeyView]
 
 
+class StopEverything(Struct, frozen=True, forbid_unknown_fields=True):
+    """What to stop."""
+
+    mode: Mode
+
+
+class Stopped(Struct, frozen=True):
+    """How many there were. All of them have ended for good."""
+
+    mode: Mode
+    livemode: bool
+    api_keys: Annotated[int, example(2)]
+    """API keys, which are revoked."""
+    connections: Annotated[int, example(3)]
+    """Connections of applications, which are disconnected."""
+    proposals: Annotated[int, example(1)]
+    """Proposals that waited for a decision, which are canceled."""
+
+
 class AccountView(Struct, frozen=True, omit_defaults=True, kw_only=True):
     """The account in the integration API. The last two members are set for applications only."""
 

@@ -8,10 +8,11 @@ from msgspec.structs import astuple
 
 from tollhouse.accounts.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.accounts.identity import store as api_keys_store
-from tollhouse.accounts.merchants.model import ApiKeyView, Business
+from tollhouse.accounts.merchants.model import ApiKeyView, Business, Stopped
 from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.platform.database.pool import Pool, Row, Tx
@@ -34,6 +35,15 @@ UPDATE_IF_UNCHANGED = """
         postal_code = $7, city = $8, country = $9, tax_id = $10, register_entry = $11
     WHERE id = $1 AND suspended_at IS NULL AND (business_name, time_zone, legal_name, address_line1, address_line2,
         postal_code, city, country, tax_id, register_entry) = ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
+"""
+
+COUNT_CREDENTIALS = """
+    SELECT (SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_keys,
+           (SELECT count(*) FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+            WHERE g.merchant_id = $1 AND g.mode = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
+              AND g.expires_at > $3) AS connections,
+           (SELECT count(*) FROM proposals p WHERE p.merchant_id = $1 AND p.mode = $2 AND p.status = 'waiting'
+            AND proposals_status_at(p, $3) = 'waiting') AS proposals
 """
 
 CLOSE = """
@@ -61,6 +71,12 @@ async def reactivate(tx: Tx, merchant_id: UUID) -> bool:
 async def is_closed(tx: Tx, merchant_id: UUID) -> bool:
     """Whether the merchant was erased."""
     return bool(await tx.fetchval(IS_CLOSED, merchant_id))
+
+
+async def count_credentials(db: Pool | Tx, env: MerchantEnv, now: datetime) -> Stopped:
+    """How many keys and connections of a mode are active, and how many proposals of theirs wait."""
+    [row] = await db.fetch(COUNT_CREDENTIALS, env.merchant_id, env.mode, now)
+    return Stopped(env.mode, env.livemode, **row)
 
 
 async def insert_api_key(

@@ -2,7 +2,7 @@
 
 from tollhouse.http.slice import Slice
 from tollhouse.pages.dashboard import go_live, saved_filters
-from tollhouse.pages.dashboard.account import audit_log, business, password, security, sign_in
+from tollhouse.pages.dashboard.account import audit_log, business, password, security, sign_in, stop_everything
 from tollhouse.pages.dashboard.balances import (
     balance_payments,
     batches,
@@ -44,6 +44,7 @@ from tollhouse.pages.dashboard.payments import (
 SLICE = Slice(
     operations=(
         *sign_in.OPERATIONS,
+        *stop_everything.OPERATIONS,
         *connections.OPERATIONS,
         *application.OPERATIONS,
         *applications.OPERATIONS,

@@ -149,6 +149,12 @@ class EmailUnverified(ApiError):
     code = "email_unverified"
 
 
+class EverythingStops(ApiError):
+    """The error code `everything_stops`."""
+
+    code = "everything_stops"
+
+
 class ExpiredToken(ApiError):
     """The error code `expired_token`."""
 

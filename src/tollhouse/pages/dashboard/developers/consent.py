@@ -12,10 +12,16 @@ from starlette.responses import Response
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import emails, sessions, sessions_store
+from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
+<<<<<<< HEAD
 from tollhouse.accounts.identity.guards import visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
+=======
+from tollhouse.accounts.identity.guards import signed_in_page, visitor
+from tollhouse.accounts.identity.model import EverythingStops, Person, SignInFirst
+>>>>>>> 35f473bc (merchants: one action stops everything of a mode)
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
@@ -111,7 +117,7 @@ async def show(request: Request, request_id: str) -> Response:
     "POST",
     "/oauth/consent/{request_id}",
     guard=visitor,
-    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified),
+    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified, EverythingStops),
     recent_authentication="by_content",
 )
 async def decide(request: Request, request_id: str) -> Response:
@@ -156,6 +162,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     code_expires_at = request.now + clock.seconds(request.services.settings.authorization_code_ttl)
 
     async def allow(work: Work) -> bool:
+        await identity_store.begin_credential(work.tx, env)
         if not await sessions_store.lock(work.tx, person.session_hash):
             raise SignInFirst(f"/signin?request={request_id}")
         review = work.services.settings.review_applications
