@@ -88,6 +88,10 @@ async def disconnect_the_app(someone: Visitor) -> None:
     await someone.open_part("Settings")
     await tab(page, "Connected applications")
     await someone.see("connected-apps")
+    await page.click("main a:has-text('Stop everything')")
+    await expect(page.locator("main")).to_contain_text("1 connection of an application")
+    await someone.see("stop-everything")
+    await page.go_back()
     await page.click("tbody a")
     await someone.see("connected-app")
     await expect(page.locator("main")).to_match_aria_snapshot("""

@@ -39,6 +39,8 @@ RECIPIENT = {
     "reason": "It was too little.",
     "respond_by": "tomorrow",
     "path": "/live/x",
+    "api_keys": "1,204",
+    "connections": "7",
 }
 
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}

@@ -5,41 +5,10 @@ Values in it are not translated and not trusted: `Text` keeps them apart from th
 
 from collections.abc import Callable, Mapping
 
-from msgspec import Struct
-
+from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
 from tollhouse.accounts.mail.model import EmailKind
+from tollhouse.accounts.mail.team_contents import CONTENTS as TEAM
 from tollhouse.kernel.text import Text, as_text
-
-
-class Button(Struct, frozen=True):
-    """The link of an email: a button in HTML, its URL in plain text. An email has at most one."""
-
-    label: Text
-    url: str
-
-
-class Facts(Struct, frozen=True):
-    """Labels and values: a table in HTML, a line for each in plain text."""
-
-    rows: tuple[tuple[Text, str], ...]
-
-
-class EmailContent(Struct, frozen=True):
-    """The content of an email. Each `Text` among the parts is a paragraph."""
-
-    subject: Text
-    parts: tuple[Text | Button | Facts, ...]
-
-
-class EmailValues(Struct, frozen=True):
-    """What the content of an email is made from. `link` is empty for a kind without one; times are in its language."""
-
-    base_url: str
-    link: str
-    created_at: str
-    useful_until: str
-    is_operator: bool
-    facts: Mapping[str, str]
 
 
 def foot_of(values: EmailValues) -> Text:
@@ -367,23 +336,6 @@ def _proposal_waiting(values: EmailValues) -> EmailContent:
     )
 
 
-def _everything_stopped(values: EmailValues) -> EmailContent:
-    facts = values.facts
-    return EmailContent(
-        Text("All live API keys and connections were revoked"),
-        (
-            Text(
-                "%(email)s stopped everything in live mode on %(moment)s. Servers and applications have no access any more.",
-                email=facts["by"],
-                moment=values.created_at,
-            ),
-            Facts(((Text("API keys"), facts["api_keys"]), (Text("Connections"), facts["connections"]))),
-            Text("If you expected this, create new keys and connect your applications again."),
-            Button(Text("View audit log"), f"{values.base_url}/settings/audit"),
-        ),
-    )
-
-
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "verify": _verify,
     "reset": _reset,
@@ -409,6 +361,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "application_disconnected": _application_disconnected,
     "application_expiring": _application_expiring,
     "proposal_waiting": _proposal_waiting,
-    "everything_stopped": _everything_stopped,
+    **TEAM,
 }
 """The content of each kind."""

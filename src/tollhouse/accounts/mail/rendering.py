@@ -11,7 +11,8 @@ import idna
 from msgspec import Struct
 
 from tollhouse.accounts.mail import links
-from tollhouse.accounts.mail.contents import CONTENTS, Button, EmailContent, EmailValues, Facts, foot_of
+from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
+from tollhouse.accounts.mail.contents import CONTENTS, foot_of
 from tollhouse.accounts.mail.model import LINK_KINDS, QueuedEmail
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Services

@@ -15,13 +15,8 @@ from tollhouse.accounts.identity import emails, sessions, sessions_store
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
-<<<<<<< HEAD
 from tollhouse.accounts.identity.guards import visitor
-from tollhouse.accounts.identity.model import Person, SignInFirst
-=======
-from tollhouse.accounts.identity.guards import signed_in_page, visitor
 from tollhouse.accounts.identity.model import EverythingStops, Person, SignInFirst
->>>>>>> 35f473bc (merchants: one action stops everything of a mode)
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
