@@ -1081,6 +1081,17 @@ CREATE FUNCTION public.line_items_total(items jsonb) RETURNS numeric
     SELECT coalesce(sum((item ->> 'quantity')::numeric * (item ->> 'unit_amount_minor')::numeric), 0)
     FROM jsonb_array_elements(items) item
 $$;
+CREATE FUNCTION public.members_keep_owner() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    PERFORM FROM merchants WHERE id = OLD.merchant_id AND closed_at IS NULL FOR NO KEY UPDATE;
+    IF FOUND AND NOT EXISTS (
+        SELECT FROM members WHERE merchant_id = OLD.merchant_id AND role = 'owner' AND removed_at IS NULL) THEN
+        RAISE EXCEPTION 'a merchant has an owner' USING ERRCODE = 'check_violation', CONSTRAINT = 'members_owner';
+    END IF;
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.oauth_client_for_exchange(p_client_id text) RETURNS TABLE(id text, auth_epoch integer, grant_epoch integer, scope_mask integer)
     LANGUAGE plpgsql ROWS 1
     SET plan_cache_mode TO 'force_generic_plan'
@@ -2483,6 +2494,13 @@ BEGIN
     WHERE NOT p.is_last;
     DROP TABLE running_parts;
 END $$;
+CREATE FUNCTION public.sessions_name_merchant() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.merchant_id := (SELECT merchant_id FROM users WHERE id = NEW.user_id);
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.state_transitions_enforce() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -2579,6 +2597,13 @@ BEGIN
     IF NOT FOUND THEN
         RAISE EXCEPTION 'payment % has changed', p_id USING ERRCODE = 'serialization_failure';
     END IF;
+END $$;
+CREATE FUNCTION public.users_open_merchant() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    INSERT INTO members (merchant_id, user_id, role, created_at) VALUES (NEW.merchant_id, NEW.id, 'owner', NEW.created_at);
+    RETURN NULL;
 END $$;
 CREATE FUNCTION public.value_let_leave(p_source_type text, p_source_id uuid, p_merchant uuid, p_mode text, p_currency text, p_asked boolean) RETURNS void
     LANGUAGE plpgsql
@@ -2800,6 +2825,7 @@ CREATE TABLE public.api_keys (
     proposals_only boolean DEFAULT false NOT NULL,
     limits jsonb,
     allowed_networks cidr[],
+    created_by uuid,
     CONSTRAINT api_keys_allowed_networks CHECK (((cardinality(allowed_networks) >= 1) AND (cardinality(allowed_networks) <= 20))),
     CONSTRAINT api_keys_key_hash_check CHECK ((octet_length(key_hash) = 32)),
     CONSTRAINT api_keys_limits CHECK (public.limits_are_valid(limits)),
@@ -3541,6 +3567,15 @@ CREATE TABLE public.mails (
     CONSTRAINT mails_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
     CONSTRAINT mails_one_end CHECK ((num_nonnulls(next_attempt_at, sent_at, shown_at, given_up_at) = 1))
 );
+CREATE TABLE public.members (
+    merchant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    role text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    removed_at timestamp with time zone,
+    CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'administrator'::text, 'finance'::text, 'support'::text, 'developer'::text, 'read_only'::text])))
+);
+COMMENT ON COLUMN public.members.removed_at IS 'null: a member; the row stays, so that the audit log can name who left';
 CREATE TABLE public.merchant_settings (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3642,6 +3677,7 @@ CREATE TABLE public.oauth_clients (
     token_endpoint_auth_method text,
     jwks jsonb,
     jwks_uri text,
+    created_by uuid,
     CONSTRAINT oauth_clients_auth_method CHECK (((token_endpoint_auth_method IS NULL) OR ((token_endpoint_auth_method = 'none'::text) AND (client_type = 'public'::text)) OR ((token_endpoint_auth_method = ANY (ARRAY['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text])) AND (client_type = 'confidential'::text)))),
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
@@ -4331,8 +4367,10 @@ CREATE TABLE public.sessions (
     user_agent text,
     address text,
     proved_at timestamp with time zone,
+    merchant_id uuid,
     CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
 );
+COMMENT ON COLUMN public.sessions.merchant_id IS 'the merchant that the session acts for';
 CREATE TABLE public.state_transitions (
     record text NOT NULL,
     from_status text NOT NULL,
@@ -4359,7 +4397,7 @@ CREATE TABLE public.used_jtis (
 );
 CREATE TABLE public.users (
     id uuid NOT NULL,
-    merchant_id uuid NOT NULL,
+    merchant_id uuid,
     email text NOT NULL,
     email_key text NOT NULL,
     password_hash text NOT NULL,
@@ -4374,6 +4412,7 @@ CREATE TABLE public.users (
     CONSTRAINT users_language_check CHECK ((language ~ '^[a-z]{2}$'::text)),
     CONSTRAINT users_muted_topics_check CHECK ((muted_topics <@ ARRAY['disputes'::text, 'withdrawals'::text, 'refunds'::text, 'projects'::text, 'webhooks'::text, 'applications'::text]))
 );
+COMMENT ON COLUMN public.users.merchant_id IS 'the merchant that the user opened; for the version before members';
 CREATE TABLE public.value_releases (
     source_type text NOT NULL,
     source_id uuid NOT NULL,
@@ -4957,6 +4996,8 @@ ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_pkey PRIMARY KEY (merchant_id, digest);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_pkey PRIMARY KEY (merchant_id, user_id);
 ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.merchants
@@ -5258,6 +5299,7 @@ CREATE INDEX mails_by_birth ON public.mails USING btree (created_at);
 CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next_attempt_at IS NOT NULL);
 CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
 CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occasion) WHERE (occasion IS NOT NULL);
+CREATE INDEX members_of_user ON public.members USING btree (user_id);
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
@@ -5448,6 +5490,8 @@ CREATE TRIGGER limits_used AFTER INSERT ON public.conversions FOR EACH ROW WHEN 
 CREATE TRIGGER limits_used AFTER INSERT ON public.fulfillments FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('fulfillments', 'currency', 'cost_minor');
 CREATE TRIGGER limits_used AFTER INSERT ON public.refunds FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('refunds', 'currency', 'amount_minor network_fee_minor');
 CREATE TRIGGER limits_used AFTER INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('withdrawals', 'currency', 'debit_minor');
+CREATE TRIGGER member_made AFTER INSERT ON public.users FOR EACH ROW WHEN ((new.merchant_id IS NOT NULL)) EXECUTE FUNCTION public.users_open_merchant();
+CREATE TRIGGER merchant_named BEFORE INSERT ON public.sessions FOR EACH ROW WHEN ((new.merchant_id IS NULL)) EXECUTE FUNCTION public.sessions_name_merchant();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION public.ledger_refuse_change();
@@ -5524,6 +5568,7 @@ CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers 
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_operators BEFORE UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_require_operators();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE CONSTRAINT TRIGGER owner_kept AFTER DELETE OR UPDATE ON public.members DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.role = 'owner'::text)) EXECUTE FUNCTION public.members_keep_owner();
 CREATE TRIGGER pages_looked_at AFTER UPDATE ON public.payment_links FOR EACH ROW WHEN (((new.mode = 'live'::text) AND ((old.expires_at <> new.expires_at) OR ((old.status = 'active'::text) AND (new.status <> 'active'::text) AND (new.max_payments IS DISTINCT FROM 1)) OR ((old.status = 'active'::text) AND (new.status = 'canceled'::text))))) EXECUTE FUNCTION public.card_payments_look();
 CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER positions AFTER INSERT ON public.conversions FOR EACH ROW WHEN ((new.mode = 'live'::text)) EXECUTE FUNCTION public.conversion_positions_follow();
@@ -5672,6 +5717,10 @@ ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.members
+    ADD CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.oauth_clients
@@ -5736,6 +5785,8 @@ ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.saved_filters
     ADD CONSTRAINT saved_filters_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.sessions
+    ADD CONSTRAINT sessions_of_member FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.test_clocks

@@ -278,6 +278,47 @@ async def sign_up(service: Service, name: str, business_name: str, *, keep_alive
         yield actor
 
 
+@asynccontextmanager
+async def member(of: Actor, role: str, name: str = "") -> AsyncIterator[Actor]:
+    """A person of this merchant with this role and a browser session of its own, without a merchant of its own."""
+    async with sign_up(of.service, name or role.replace("_", "-"), "A shop that is left") as actor:
+        await join(actor, of, role)
+        left = "UPDATE members SET removed_at = now() WHERE user_id = $1 AND merchant_id <> $2::uuid"
+        [user] = await actor.sql("SELECT id FROM users WHERE email = $1", actor.email)
+        await actor.sql(
+            "UPDATE merchants SET suspended_at = now(), closed_at = now() WHERE id = $1::uuid", actor.merchant_id
+        )
+        await actor.sql(left, user["id"], of.merchant_id)
+        actor.merchant_id = of.merchant_id
+        yield actor
+
+
+async def join(actor: Actor, of: Actor, role: str) -> None:
+    """Make the person a member of another merchant, for which its session acts from now on."""
+    user = "(SELECT id FROM users WHERE email = $1)"
+    await actor.sql(
+        f"INSERT INTO members (merchant_id, user_id, role, created_at) VALUES ($2::uuid, {user}, $3, now())",  # noqa: S608
+        actor.email,
+        of.merchant_id,
+        role,
+    )
+    await actor.sql(
+        f"UPDATE sessions SET merchant_id = $2::uuid WHERE user_id = {user}",  # noqa: S608
+        actor.email,
+        of.merchant_id,
+    )
+
+
+async def set_role(actor: Actor, role: str) -> None:
+    """Change the role in the merchant that the person acts for."""
+    await actor.sql(
+        "UPDATE members SET role = $3 WHERE user_id = (SELECT id FROM users WHERE email = $1) AND merchant_id = $2::uuid",
+        actor.email,
+        actor.merchant_id,
+        role,
+    )
+
+
 async def suspend(actor: Actor, *, suspended: bool = True) -> None:
     """Suspend the merchant, or reactivate it."""
     at = "now()" if suspended else "NULL"

@@ -61,6 +61,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "limit_uses": "spender",
     "logos": "digest media_type",
     "mails": "about error occasion",
+    "members": "role",
     "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",
     "oauth_access_tokens": "token_hash",

@@ -185,6 +185,7 @@ FOREIGN_KEYS = {
     "ledger_postings (transaction_id, mode) ledger_transactions",
     "ledger_transaction_applications (transaction_id, mode) ledger_transactions",
     "mails (user_id) users",
+    "members (user_id) users",
     "refunds (hold_id) ledger_holds",
     "refunds (id) outgoing_transfers",
     "running_totals (series_id) running_series",

@@ -201,7 +201,7 @@ def _key(story: Story, name: str) -> Key:
             key = story.keys[each] = Key(new_id(), tokens.mint(tokens.LIVE_API_KEY_PREFIX))
             values = ("live", each, tokens.digest(key.secret), API.mask, "hint", story.now, limits.stored, None)
             insert = story.yard.services.db.execute(
-                INSERT_API_KEY, key.id, story.shop.merchant_id, *values, each == "proposals_only"
+                INSERT_API_KEY, key.id, story.shop.merchant_id, *values, each == "proposals_only", None
             )
             story.yard.run(insert)
     return story.keys[name]

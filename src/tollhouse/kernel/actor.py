@@ -28,6 +28,11 @@ class Actor(Struct, frozen=True):
         return parse_id(self.request)
 
     @property
+    def user_id(self) -> UUID | None:
+        """The ID of a person."""
+        return parse_id(self.id) if self.kind == "person" else None
+
+    @property
     def client_id(self) -> str | None:
         """The client ID of an application."""
         return self.id if self.kind == "application" else None

@@ -51,7 +51,7 @@ async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, n
     no_secret = _no_secret(new)
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" and no_secret is None else None
     stored = _hash_and_hint(secret) if secret else no_secret
-    if not await clients_store.insert(work.tx, owner, client_id, new, stored, work.now):
+    if not await clients_store.insert(work.tx, owner, client_id, new, stored, work.actor.user_id, work.now):
         return None
     webhook_secret = await _set_webhook(work, owner, client_id, None, new.connection_webhook_url)
     registered = await _get(work.tx, owner, client_id, work.now)

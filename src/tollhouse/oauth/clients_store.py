@@ -30,8 +30,8 @@ INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
          secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri, require_par,
-         token_endpoint_auth_method, jwks, jwks_uri)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19)
+         token_endpoint_auth_method, jwks, jwks_uri, created_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
@@ -184,6 +184,7 @@ async def insert(
     client_id: ClientId,
     settings: ClientSettings,
     secret: NewSecret | None,
+    made_by: UUID | None,
     now: datetime,
 ) -> bool:
     """Insert an application; False if the id exists."""
@@ -206,6 +207,7 @@ async def insert(
         settings.tos_uri or None,
         settings.require_par is True,
         *keys_store.values(settings),
+        made_by,
     )
     return inserted == 1
 

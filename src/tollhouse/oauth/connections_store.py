@@ -102,7 +102,8 @@ TO_NOTIFY = """
     SELECT u.id, u.email, u.language, g.id AS grant_id
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id AND g.grant_epoch = c.grant_epoch
-    JOIN users u ON u.merchant_id = g.merchant_id AND NOT 'applications' = ANY(u.muted_topics)
+    JOIN members m ON m.merchant_id = g.merchant_id AND m.removed_at IS NULL
+    JOIN users u ON u.id = m.user_id AND NOT 'applications' = ANY(u.muted_topics)
     WHERE g.client_id = $1 AND g.mode = 'live' AND g.revoked_at IS NULL AND g.expires_at > $2
 """
 # The application first, as where its owner changes it. A statement of its own: the next one sees what was committed before.

@@ -6,7 +6,7 @@ from uuid import uuid4
 import pytest
 
 from tests.accounts.mail.mail_worker import MailWorker
-from tests.cast import Actor, Answer, Application, application, consent, sign_up
+from tests.cast import Actor, Answer, Application, application, consent, join, sign_up
 from tests.payments.shop import COFFEE, approve_project
 from tests.running import Service
 from tollhouse.instance.api import OPERATIONS
@@ -133,8 +133,7 @@ async def test_a_live_link_by_the_page(mail_worker: MailWorker, dora: Actor) -> 
 async def test_a_live_link_by_the_page_needs_the_own_address(mail_worker: MailWorker, dora: Actor) -> None:
     async with sign_up(mail_worker.service, "emil", "Emil's Eggs") as emil:
         await verify(mail_worker, emil)
-        moved = "UPDATE users SET merchant_id = $1::uuid WHERE email = $2"
-        await dora.sql(moved, dora.merchant_id, emil.email)
+        await join(emil, dora, "owner")
         fields = LINK | {"key": str(uuid4())}
         (await dora.form(LINKS, fields)).refused("email_unverified", 403)
         (await emil.form(LINKS, fields)).ok(303)

@@ -138,7 +138,7 @@ async def test_a_receipt_that_waits_is_withheld(alice: Actor, services: Services
 
 
 async def test_of_two_users_one_can_be_erased(alice: Actor, services: Services) -> None:
-    with pytest.raises(OperatorRefusedError, match="only user"):
+    with pytest.raises(OperatorRefusedError, match="only owner"):
         await erased(services, alice.email)
     second = await second_user(alice)
     results = await asyncio.gather(*(erased(services, one) for one in (alice.email, second)), return_exceptions=True)

@@ -39,6 +39,7 @@ LEFT_OUT = {
     "receipt_mails",
     "running_series",
     "sandbox_plans",
+    "sessions",
     "test_clocks",
     "webhook_deliveries",
     "webhook_deliveries_later",

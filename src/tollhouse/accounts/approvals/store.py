@@ -10,8 +10,14 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.database.pool import Pool, Tx
 
-CAN_ENTER = "SELECT EXISTS (SELECT FROM users WHERE merchant_id = $1 AND email_key = $2)"
-LAST_RESET = "SELECT max(password_reset_at) FROM users WHERE merchant_id = $1"
+CAN_ENTER = """
+    SELECT EXISTS (SELECT FROM members m JOIN users u ON u.id = m.user_id
+                   WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND u.email_key = $2)
+"""
+LAST_RESET = """
+    SELECT max(u.password_reset_at) FROM members m JOIN users u ON u.id = m.user_id
+    WHERE m.merchant_id = $1 AND m.removed_at IS NULL
+"""
 # A suspension waits for this transaction, and this transaction for a suspension in progress.
 LOCK_ACTIVE = "SELECT id FROM merchants WHERE id = $1 AND suspended_at IS NULL FOR SHARE"
 OPERATOR = "SELECT email FROM operators WHERE email_key = $1 AND closed_at IS NULL"

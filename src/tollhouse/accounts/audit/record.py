@@ -38,5 +38,5 @@ async def event(
 
 
 async def event_of_user(work: Work, user_id: UUID, event_type: AuditEventType, by: Actor) -> None:
-    """Record an event of the user's merchant. Operators belong to no merchant: nothing is recorded for them."""
+    """Record an event of the user's merchants. Operators belong to no merchant: nothing is recorded for them."""
     await store.insert_for_user(work.tx, user_id, new_id(), work.now, event_type, by)

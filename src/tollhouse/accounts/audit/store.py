@@ -19,10 +19,10 @@ INSERT = """
         (merchant_id, id, created_at, mode, deed, author_kind, author, address, request_id, subject, name, changed)
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12::json)
 """
-# Writes nothing for an operator, who is not in `users`.
+# In the log of each merchant that the user belongs to. Writes nothing for an operator, who belongs to none.
 INSERT_FOR_USER = """
     INSERT INTO audit_lines (merchant_id, id, created_at, deed, author_kind, author, address, request_id)
-    SELECT u.merchant_id, $2, $3, $4, $5, $6, $7, $8 FROM users u WHERE u.id = $1
+    SELECT merchant_id, $2, $3, $4, $5, $6, $7, $8 FROM members WHERE user_id = $1 AND removed_at IS NULL
 """
 # Older than `$1`, at most `$2` at a time. A trigger refuses to delete events younger than one year.
 COUNT_EVENTS = "SELECT count(*) AS count FROM audit_lines WHERE created_at <= $1"
@@ -48,7 +48,8 @@ OLDER = """
 POSITION = "SELECT created_at, id FROM audit_lines WHERE merchant_id = $1 AND id = $2"
 # The possible actors, for the filter and for names.
 ACTORS = """
-    (SELECT 'person' AS kind, id::text AS id, email AS name FROM users WHERE merchant_id = $1 ORDER BY created_at LIMIT $2)
+    (SELECT 'person' AS kind, u.id::text AS id, u.email AS name FROM members m JOIN users u ON u.id = m.user_id
+     WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id LIMIT $2)
     UNION ALL
     (SELECT 'api_key', id::text, name || ' …' || hint FROM api_keys
      WHERE merchant_id = $1 ORDER BY created_at DESC, api_keys.id DESC LIMIT $2)
@@ -83,7 +84,7 @@ async def insert(
 async def insert_for_user(
     tx: Tx, user_id: UUID, event_id: UUID, now: datetime, event_type: AuditEventType, by: Actor
 ) -> None:
-    """Insert an event of the merchant that this user belongs to."""
+    """Insert an event of each merchant that this user belongs to."""
     await tx.execute(INSERT_FOR_USER, user_id, event_id, now, event_type, *_columns(by))
 
 

@@ -2,15 +2,18 @@
 
 from datetime import datetime, tzinfo
 from ipaddress import IPv4Network, IPv6Network, ip_address
+from typing import Annotated
 from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.kernel.clock import zone_of
+from tollhouse.kernel.clock import Timestamp, zone_of
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, NotFound
+from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
 from tollhouse.kernel.resources import Resource
+from tollhouse.kernel.roles import Role
 from tollhouse.kernel.scopes import Scopes
 
 CHALLENGE = 'Bearer realm="tollhouse"'
@@ -64,6 +67,7 @@ class Caller(Struct, frozen=True):
 class Person(Struct, frozen=True):
     """A user of the dashboard, from an active session.
 
+    `merchant_id` is the merchant that the session acts for, `role` the person's role there.
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
     `authenticated_at`. `language` is that of emails, `verified` whether the email address is, `remembered_mode` the mode of
     the last page. Disputes are those that wait for a response, proposals those that wait for a decision.
@@ -73,6 +77,7 @@ class Person(Struct, frozen=True):
     email: str
     merchant_id: MerchantId
     business_name: str
+    role: Role
     suspended: bool
     session_id: UUID
     session_hash: bytes
@@ -108,6 +113,25 @@ class Person(Struct, frozen=True):
         return MerchantEnv(self.merchant_id, MODES[mode])
 
 
+class MemberView(Struct, frozen=True):
+    """A member of the merchant, in responses."""
+
+    user_id: UUID
+    """ID of the user."""
+    email: Annotated[str, example("anna@example.com")]
+    role: Role
+    created_at: Timestamp
+
+
+class MembershipView(Struct, frozen=True):
+    """A merchant that a person belongs to, in responses."""
+
+    merchant_id: UUID
+    """ID of the merchant."""
+    business_name: str
+    role: Role
+
+
 class Operator(Struct, frozen=True):
     """An operator of this server, from an active session."""
 
@@ -116,6 +140,13 @@ class Operator(Struct, frozen=True):
     session_hash: bytes
     has_second_factor: bool
     authenticated_at: datetime
+
+
+class NoMembership(ApiError):
+    """403: the user belongs to no merchant account any more."""
+
+    code, status, message = "no_membership", 403, "You are not a member of any merchant account."
+    solution = "Ask an owner of the merchant account for an invitation."
 
 
 class InvalidCredentials(ApiError):

@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import second_factor_store, sessions_store, store, throttle, users_store
+from tollhouse.accounts.identity import members_store, second_factor_store, sessions_store, store, throttle, users_store
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited
@@ -119,7 +119,7 @@ async def change(request: Request, person: Person, current: str, new: str, seen:
             raise PasswordChanged
         # Nothing below this line may refuse.
         await sessions_store.revoke_others(work.tx, person.user_id, person.session_hash, request.now)
-        await record.event(work, person.merchant_id, "password.changed")
+        await record.event_of_user(work, person.user_id, "password.changed", work.actor)
         await _notify(work.tx, user, request.now)
 
     await request.transact(action)
@@ -132,8 +132,16 @@ async def version(request: Request, user_id: UUID) -> str:
 
 
 async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
-    """Revoke API keys, grants and second factor. All sessions have ended, so none is created concurrently."""
-    merchant_id, reason = MerchantId(user["merchant_id"]), new_values(reason="address never verified")
+    """Revoke the second factor, and API keys and grants of the merchants that the user owns."""
+    for merchant_id in await members_store.list_owned(work.tx, user["id"]):
+        await _revoke_credentials(work, merchant_id, by)
+    if await second_factor_store.remove(work.tx, user["id"]):
+        await record.event_of_user(work, user["id"], "second_factor.removed", by)
+
+
+async def _revoke_credentials(work: Work, merchant_id: MerchantId, by: Actor) -> None:
+    """Revoke API keys and grants. The sessions of who resets the password have ended: none is created by one."""
+    reason = new_values(reason="address never verified")
     for key in await store.revoke_api_keys(work.tx, merchant_id, work.now):
         env = MerchantEnv(merchant_id, key["mode"])
         await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
@@ -141,8 +149,6 @@ async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
     for grant in grants:
         await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
     await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
-    if await second_factor_store.remove(work.tx, user["id"]):
-        await record.event_of_user(work, user["id"], "second_factor.removed", by)
 
 
 async def _notify(tx: Tx, user: Row, now: datetime) -> None:

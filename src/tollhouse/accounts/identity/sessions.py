@@ -15,7 +15,7 @@ from tollhouse.accounts.identity import second_factor, users_store
 from tollhouse.accounts.identity import sessions_store as store
 from tollhouse.accounts.identity.browsers import browser_of, device_hash, remember_device, system_of, user_agent_of
 from tollhouse.accounts.identity.credentials import email_key, verify_password
-from tollhouse.accounts.identity.model import InvalidCredentials, Person
+from tollhouse.accounts.identity.model import InvalidCredentials, NoMembership, Person
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
@@ -47,10 +47,10 @@ def session_hash(request: Request, kind: cookies.Kind) -> bytes | None:
     return digest(secret)
 
 
-async def open_session(work: Work, request: Request, user_id: UUID, password_hash: str) -> str:
-    """Open a session, ending the browser's current one; the secret for `set_cookie`.
+async def open_session(work: Work, request: Request, user_id: UUID, password_hash: str) -> tuple[str, MerchantId]:
+    """Open a session, ending the browser's current one; the secret for `set_cookie`, and the merchant that it acts for.
 
-    Raises `InvalidCredentials` if the password was changed since it was verified.
+    Raises `InvalidCredentials` if the password was changed since it was verified, and `NoMembership`.
     """
     current = session_hash(request, "session")
     if current is not None:
@@ -61,9 +61,11 @@ async def open_session(work: Work, request: Request, user_id: UUID, password_has
     opened = await store.insert(
         work.tx, digest(secret), user_id, password_hash, request.now, expires_at, agent, request.address
     )
-    if not opened:
+    if opened is None:
         raise InvalidCredentials
-    return secret
+    if opened["merchant_id"] is None:
+        raise NoMembership
+    return secret, MerchantId(opened["merchant_id"])
 
 
 async def rotate_secret(request: Request, person: Person) -> Person | None:
@@ -108,26 +110,28 @@ async def sign_out(request: Request, response: Response) -> Response:
 
 
 async def _revoke(work: Work, request: Request, id_hash: bytes) -> None:
-    user_id = await store.revoke(work.tx, id_hash, request.now)
-    if user_id is not None:
-        await record.event_of_user(work, user_id, "session.ended", request.actor_of("person", user_id))
+    ended = await store.revoke(work.tx, id_hash, request.now)
+    if ended is not None and ended["merchant_id"] is not None:
+        by = request.actor_of("person", ended["user_id"])
+        await record.event(work, MerchantId(ended["merchant_id"]), "session.ended", by=by)
 
 
-async def sign_in(request: Request, email: str, password: str, code: str | None = None) -> tuple[Row, str]:
-    """The user's row, and the secret of a new session.
+async def sign_in(request: Request, email: str, password: str, code: str | None = None) -> str:
+    """The secret of a new session.
 
-    Raises what `verify_password` and `verify_code` raise, and `SecondFactorRequired` if a code is needed and missing.
+    Raises what `verify_password` and `verify_code` raise, `SecondFactorRequired` if a code is needed and missing, and
+    `NoMembership`.
     """
     row = await verify_password(request, "sign-in", email, password, users_store.find_by_email)
     if await second_factor.state(request.services.db, row["id"]) is not None:
         if code is None:
             raise SecondFactorRequired(row["id"])
         await second_factor.verify_code(request, row["id"], code)
-    return row, await _open_session(request, row)
+    return await _open_session(request, row)
 
 
 async def finish_sign_in(request: Request, user_id: UUID, password_verified_at: datetime, code: str) -> str:
-    """The secret of a new session after the code. Raises what `verify_code` raises.
+    """The secret of a new session after the code. Raises what `verify_code` raises, and `NoMembership`.
 
     `SecondFactorChanged` also if the password was changed since it was verified: the sign-in starts again.
     """
@@ -142,9 +146,8 @@ async def finish_sign_in(request: Request, user_id: UUID, password_verified_at: 
 
 async def _open_session(request: Request, row: Row) -> str:
     async def action(work: Work) -> str:
-        secret = await open_session(work, request, row["id"], row["password_hash"])
-        by = request.actor_of("person", row["id"])
-        await record.event(work, MerchantId(row["merchant_id"]), "session.begun", by=by)
+        secret, merchant_id = await open_session(work, request, row["id"], row["password_hash"])
+        await record.event(work, merchant_id, "session.begun", by=request.actor_of("person", row["id"]))
         await _notify_of_new_device(work.tx, request, row)
         return secret
 

@@ -11,7 +11,7 @@ from tollhouse.kernel.limits import ACTIVITY_EVERY_S, SESSION_IDLE_S
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 PERSON = """
-    SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name,
+    SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name, b.role,
            m.suspended_at IS NOT NULL AS suspended, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode AS remembered_mode, s.id_hash AS session_hash,
            s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes,
@@ -21,7 +21,7 @@ PERSON = """
         SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
                count(*) FILTER (WHERE c.mode = 'test') AS test_disputes
         FROM chargebacks c
-        WHERE c.merchant_id = (SELECT merchant_id FROM users WHERE id = s.user_id) AND c.status = 'open'
+        WHERE c.merchant_id = s.merchant_id AND c.status = 'open'
           AND c.response = 'needed'
           AND (c.respond_by IS NULL OR c.respond_by > time_of_environment(c.merchant_id, c.mode, $2))
     ) d
@@ -29,17 +29,24 @@ PERSON = """
         SELECT count(*) FILTER (WHERE w.mode = 'live') AS live_proposals,
                count(*) FILTER (WHERE w.mode = 'test') AS test_proposals
         FROM proposals w
-        WHERE w.merchant_id = (SELECT merchant_id FROM users WHERE id = s.user_id) AND w.status = 'waiting'
+        WHERE w.merchant_id = s.merchant_id AND w.status = 'waiting'
           AND w.expires_at > $2
     ) p
-    JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = u.merchant_id
+    JOIN members b ON b.merchant_id = s.merchant_id AND b.user_id = s.user_id AND b.removed_at IS NULL
+    JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = s.merchant_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
 """
 RECORD_SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
-# Locks the user: a concurrent change of the password is either seen here or waits.
+# Locks the user: a concurrent change of the password is either seen here or waits. Of several merchants, the one that the
+# person acted for last.
 INSERT = """
-    INSERT INTO sessions (id_hash, user_id, created_at, last_seen_at, expires_at, user_agent, address)
-    SELECT $1, u.id, $3, $3, $4, $5, $6 FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
+    INSERT INTO sessions (id_hash, user_id, merchant_id, created_at, last_seen_at, expires_at, user_agent, address)
+    SELECT $1, u.id, (
+        SELECT m.merchant_id FROM members m WHERE m.user_id = u.id AND m.removed_at IS NULL
+        ORDER BY (SELECT max(s.last_seen_at) FROM sessions s WHERE (s.user_id, s.merchant_id) = (m.user_id, m.merchant_id))
+            DESC NULLS LAST, m.created_at, m.merchant_id LIMIT 1), $3, $3, $4, $5, $6
+    FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
+    RETURNING merchant_id
 """
 ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
 LIST_ACTIVE = """
@@ -49,11 +56,11 @@ LIST_ACTIVE = """
 """
 # Revoking the session waits until this transaction ends, and then sees what it wrote.
 LOCK = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
-REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id"
+REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id, merchant_id"
 REVOKE_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
 REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
 REVOKE_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
-FIND_BY_EMAIL = "SELECT id, merchant_id, email, language, password_hash FROM users WHERE email_key = $1"
+FIND_BY_EMAIL = "SELECT id, email, language, password_hash FROM users WHERE email_key = $1"
 SET_LANGUAGE = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
 SET_MODE = "UPDATE users SET dashboard_mode = $2 WHERE id = $1 AND dashboard_mode IS DISTINCT FROM $2"
 HAS_LIVE_PAYMENTS = """
@@ -98,9 +105,9 @@ async def insert(
     expires_at: datetime,
     user_agent: str | None,
     address: str,
-) -> bool:
-    """Insert a session; False if the user no longer has this password."""
-    return await tx.execute(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash) == 1
+) -> Row | None:
+    """Insert a session; its `merchant_id`, null if the user belongs to none. None if the password is no longer this one."""
+    return await tx.fetchrow(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash)
 
 
 async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
@@ -118,10 +125,9 @@ async def list_active(db: Pool, user_id: UserId, now: datetime, limit: int) -> l
     return [ActiveSession(**row) for row in await db.fetch(LIST_ACTIVE, user_id, now, now - IDLE, limit)]
 
 
-async def revoke(tx: Tx, id_hash: bytes, now: datetime) -> UUID | None:
-    """End a session; its user, or None if it was not active."""
-    user_id: UUID | None = await tx.fetchval(REVOKE, id_hash, now)
-    return user_id
+async def revoke(tx: Tx, id_hash: bytes, now: datetime) -> Row | None:
+    """End a session; its `user_id` and `merchant_id`, or None if it was not active."""
+    return await tx.fetchrow(REVOKE, id_hash, now)
 
 
 async def revoke_one(tx: Tx, user_id: UserId, public_id: UUID, now: datetime) -> bool:

@@ -56,7 +56,10 @@ RECORD_API_KEY_USE = """
     ON CONFLICT (api_key_id) DO UPDATE SET last_used_at = excluded.last_used_at
     WHERE a.last_used_at <= excluded.last_used_at - interval '60 s'
 """
-HAS_VERIFIED_USER = "SELECT true FROM users WHERE merchant_id = $1 AND verified_at IS NOT NULL LIMIT 1"
+HAS_VERIFIED_USER = """
+    SELECT true FROM members m JOIN users u ON u.id = m.user_id
+    WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND u.verified_at IS NOT NULL LIMIT 1
+"""
 
 Suspension = type[AccountSuspended | ApplicationSuspended]
 ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
@@ -65,8 +68,9 @@ HORIZON = timedelta(seconds=ACCESS_TOKEN_S + 60)
 
 INSERT_API_KEY = """
     INSERT INTO api_keys
-        (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at, limits, allowed_networks, proposals_only)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)
+        (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at, limits, allowed_networks, proposals_only,
+         created_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12)
 """
 LIST_API_KEYS = """
     SELECT k.id, k.name, k.mode, k.scope_mask, k.hint, k.created_at, k.revoked_at, a.last_used_at,

@@ -13,14 +13,10 @@ INSERT = """
     ON CONFLICT (email_key) DO NOTHING
 """
 FIND_BY_EMAIL = """
-    SELECT u.id, u.email, u.password_hash, u.created_at, u.language, u.merchant_id, m.business_name,
-           m.suspended_at, m.created_at AS merchant_created_at
-    FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.email_key = $1
+    SELECT id, email, password_hash, created_at, language FROM users WHERE email_key = $1
 """
 GET = """
-    SELECT u.id, u.email, u.password_hash, u.password_changed_at, u.created_at, u.language, u.merchant_id, m.business_name,
-           m.suspended_at, m.created_at AS merchant_created_at
-    FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.id = $1
+    SELECT id, email, password_hash, password_changed_at, created_at, language FROM users WHERE id = $1
 """
 # Two statements, since the second is rarely needed; of two concurrent sign-ins, one inserts the device.
 RECORD_DEVICE_SEEN = "UPDATE known_devices SET last_seen_at = $3 WHERE user_id = $1 AND device_hash = $2"
@@ -30,8 +26,7 @@ INSERT_DEVICE = """
 """
 # Serializes changes of the password: the second of two sees the first one's result.
 LOCK = """
-    SELECT id, merchant_id, email, language, password_hash, password_changed_at, verified_at FROM users
-    WHERE id = $1 FOR UPDATE
+    SELECT id, email, language, password_hash, password_changed_at, verified_at FROM users WHERE id = $1 FOR UPDATE
 """
 # Using the link also verifies the address.
 RESET = """
@@ -45,10 +40,14 @@ CHANGE = """
 """
 CHANGED_AT = "SELECT password_changed_at FROM users WHERE id = $1"
 # Codes first: the grant of a code that is exchanged concurrently is visible to the next statement.
-OF_MERCHANT = "SELECT id, email, language FROM users WHERE merchant_id = $1 ORDER BY id"
+OF_MERCHANT = """
+    SELECT u.id, u.email, u.language FROM members m JOIN users u ON u.id = m.user_id
+    WHERE m.merchant_id = $1 AND m.removed_at IS NULL ORDER BY u.id
+"""
 # Without those who turned the topic off.
 TO_NOTIFY = """
-    SELECT id, email, language FROM users WHERE merchant_id = $1 AND NOT $2 = ANY(muted_topics) ORDER BY id
+    SELECT u.id, u.email, u.language FROM members m JOIN users u ON u.id = m.user_id
+    WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND NOT $2 = ANY(u.muted_topics) ORDER BY u.id
 """
 MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
 SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
@@ -76,12 +75,14 @@ DELETE_SESSIONS_OF_USER = "DELETE FROM sessions WHERE user_id = $1"
 DELETE_DEVICES_OF_USER = "DELETE FROM known_devices WHERE user_id = $1"
 DELETE_FACTOR_OF_USER = "DELETE FROM second_factors WHERE holder_id = $1"
 DELETE_CODES_OF_USER = "DELETE FROM backup_codes WHERE holder_id = $1"
+DELETE_MEMBERSHIPS_OF_USER = "DELETE FROM members WHERE user_id = $1"
 DELETE_USER = "DELETE FROM users WHERE id = $1"
 DELETE_WITH_USER = {
     "sessions": DELETE_SESSIONS_OF_USER,
     "known_devices": DELETE_DEVICES_OF_USER,
     "second_factors": DELETE_FACTOR_OF_USER,
     "backup_codes": DELETE_CODES_OF_USER,
+    "members": DELETE_MEMBERSHIPS_OF_USER,
     "users": DELETE_USER,
 }
 
@@ -94,7 +95,7 @@ EXPIRE_ALL_CODES = "UPDATE oauth_codes SET expires_at = least(expires_at, $1) WH
 async def insert(
     tx: Tx,
     user_id: UserId,
-    merchant_id: MerchantId,
+    merchant_id: MerchantId | None,
     *,
     email: str,
     key: str,
@@ -102,17 +103,17 @@ async def insert(
     language: str,
     now: datetime,
 ) -> bool:
-    """Insert a user; False if the email has an account."""
+    """Insert a user; False if the email has an account. `merchant_id` is of the merchant that the user opens, else None."""
     return await tx.execute(INSERT, user_id, merchant_id, email, key, password_hash, now, language) == 1
 
 
 async def find_by_email(db: Pool, email_key: str) -> Row | None:
-    """The user and merchant of this `email_key`."""
+    """The user with this `email_key`."""
     return await db.fetchrow(FIND_BY_EMAIL, email_key)
 
 
 async def get(db: Pool, user_id: UUID) -> Row | None:
-    """The user and merchant of this ID."""
+    """The user with this ID."""
     return await db.fetchrow(GET, user_id)
 
 

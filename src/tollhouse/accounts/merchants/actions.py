@@ -1,6 +1,5 @@
 """The actions on a merchant account: sign-up, API keys, business settings."""
 
-from datetime import datetime
 from ipaddress import ip_network
 from uuid import UUID
 
@@ -8,7 +7,7 @@ from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import Changes, changes, new_values
 from tollhouse.accounts.environments import projects
-from tollhouse.accounts.identity import sessions, sessions_store, throttle, users_store
+from tollhouse.accounts.identity import members_store, sessions, sessions_store, throttle, users_store
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import device_hash, remember_device
 from tollhouse.accounts.identity.credentials import SPAN, email_key
@@ -40,7 +39,7 @@ from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
-from tollhouse.platform.database.pool import Row
+from tollhouse.platform.database.pool import Pool
 from tollhouse.platform.passwords import SIGN_UP, hash_password
 
 HINT_CHARS = 4
@@ -70,39 +69,39 @@ async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
             now=request.now,
         ):
             raise EmailTaken
+        await members_store.insert(work.tx, merchant_id, user_id, "owner", request.now)
         by = request.actor_of("person", user_id)
         await record.event(work, merchant_id, "account.opened", name=email, by=by)
         await projects.open_first(work.tx, MerchantEnv(merchant_id, "test"), request.now)
         await users_store.record_device(work.tx, user_id, device_hash(request), request.now)
         await outbox.enqueue(work.tx, Email("verify", email, language_of(request), user_id), request.now)
-        return await sessions.open_session(work, request, user_id, password_hash)
+        secret, _ = await sessions.open_session(work, request, user_id, password_hash)
+        return secret
 
     secret = await request.transact(action)
     remember_device(request, "sign-in", email_key(email))
-    merchant = MerchantView(merchant_id, name, "active", stamp(request.now))
-    return SessionView(merchant, UserView(user_id, email, stamp(request.now))), secret
+    return await new_session_view(request, secret), secret
 
 
-def session_view(person: Person) -> SessionView:
+async def session_view(db: Pool, person: Person) -> SessionView:
     """The session of a user who is signed in."""
-    return _session_view(
-        person.merchant_id,
-        person.business_name,
-        person.merchant_created_at,
+    status = "suspended" if person.suspended else "active"
+    return SessionView(
+        MerchantView(person.merchant_id, person.business_name, status, stamp(person.merchant_created_at)),
         UserView(person.user_id, person.email, stamp(person.user_created_at)),
-        suspended=person.suspended,
+        person.role,
+        await members_store.list_of_merchant(db, person.merchant_id),
+        await members_store.list_of_user(db, person.user_id),
     )
 
 
-def new_session_view(user: Row) -> SessionView:
-    """The session of a user who has just signed in."""
-    return _session_view(
-        user["merchant_id"],
-        user["business_name"],
-        user["merchant_created_at"],
-        UserView(user["id"], user["email"], stamp(user["created_at"])),
-        suspended=user["suspended_at"] is not None,
-    )
+async def new_session_view(request: Request, secret: str) -> SessionView:
+    """The session that was just opened."""
+    db = request.services.db
+    person = await sessions_store.find_person(db, tokens.digest(secret), request.address, request.now)
+    if person is None:
+        raise AuthenticationRequired
+    return await session_view(db, person)
 
 
 async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKeyView:
@@ -140,7 +139,7 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
         proposals_only=new.proposals_only,
         api_key=secret,
     )
-    await store.insert_api_key(work.tx, person.merchant_id, view, allowed.mask, tokens.digest(secret), limits, work.now)
+    await store.insert_api_key(work.tx, person, view, allowed.mask, tokens.digest(secret), limits, work.now)
     await _record_key_event(work, person, view, "api_key.made", _made(view, limits, work))
     return view
 
@@ -182,13 +181,6 @@ async def _record_key_event(
     env = MerchantEnv(person.merchant_id, key.mode)
     name = f"{key.name} …{key.hint}"
     await record.event(work, env, event_type, subject=key.api_key_id, name=name, changed=changed)
-
-
-def _session_view(
-    merchant_id: UUID, business_name: str, created_at: datetime, user: UserView, *, suspended: bool
-) -> SessionView:
-    status = "suspended" if suspended else "active"
-    return SessionView(MerchantView(merchant_id, business_name, status, stamp(created_at)), user)
 
 
 async def _hash_within_limits(request: Request, password: str) -> str:

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from tollhouse.accounts.identity import sessions, stepup
 from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
-from tollhouse.accounts.identity.model import Caller, EverythingStops, InvalidCredentials, Person
+from tollhouse.accounts.identity.model import Caller, EverythingStops, InvalidCredentials, NoMembership, Person
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -62,13 +62,13 @@ async def sign_up(request: Request, body: SignUp) -> Response:
     "POST",
     "/login",
     guard=anyone_with_cookie,
-    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, NoMembership, RateLimited),
     responses=SessionView,
 )
 async def sign_in(request: Request, body: SignIn) -> Response:
     """Sign in. Opens a session."""
-    user, secret = await sign_in_user(request, body.email, body.password, body.code)
-    return sessions.set_cookie(request, json_response(actions.new_session_view(user)), secret)
+    secret = await sign_in_user(request, body.email, body.password, body.code)
+    return sessions.set_cookie(request, json_response(await actions.new_session_view(request, secret)), secret)
 
 
 @DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
@@ -78,9 +78,9 @@ async def sign_out(request: Request) -> Response:
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
-async def who_is_signed_in(caller: Person) -> SessionView:
-    """Retrieve the session. It has the merchant and the user."""
-    return actions.session_view(caller)
+async def who_is_signed_in(caller: Person, db: Pool) -> SessionView:
+    """Retrieve the session. It has the user and the merchant, and the user's role in it."""
+    return await actions.session_view(db, caller)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -91,7 +91,8 @@ async def who_is_signed_in(caller: Person) -> SessionView:
 )
 async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
     """Confirm the password. Applies for the next 15 minutes. The session cookie is replaced."""
-    return actions.session_view(await stepup.confirm(request, caller, body.password, body.code))
+    confirmed = await stepup.confirm(request, caller, body.password, body.code)
+    return await actions.session_view(request.services.db, confirmed)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)

@@ -9,6 +9,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 
 from tollhouse.accounts.environments.legal_details import LegalDetails
 from tollhouse.accounts.identity.credentials import email_errors, password_errors
+from tollhouse.accounts.identity.model import MembershipView, MemberView
 from tollhouse.accounts.spending.model import LimitRequest, LimitView, RemainingLimitView, limits_errors
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import clock, messages, scopes
@@ -19,6 +20,7 @@ from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, Mode
 from tollhouse.kernel.names import is_readable
+from tollhouse.kernel.roles import Role
 from tollhouse.kernel.scopes import Scopes
 
 
@@ -122,12 +124,17 @@ class UserView(Struct, frozen=True):
 
 
 class SessionView(Struct, frozen=True):
-    """The merchant and user of a session."""
+    """The user of a session, and the merchant that it acts for."""
 
     merchant: MerchantView
     """Merchant that the session belongs to."""
     user: UserView
     """User who signed in."""
+    role: Role
+    members: list[MemberView]
+    """Members of the merchant, those for longest first."""
+    merchants: list[MembershipView]
+    """Merchants that the user belongs to, by name."""
 
 
 class ApiKeyView(Struct, frozen=True, kw_only=True):

@@ -8,6 +8,7 @@ from msgspec.structs import astuple
 
 from tollhouse.accounts.environments.legal_details import LEGAL_FIELDS, LegalDetails
 from tollhouse.accounts.identity import store as api_keys_store
+from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.merchants.model import ApiKeyView, Business, Stopped
 from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.kernel.catalogue.catalogue import Catalogue
@@ -80,12 +81,13 @@ async def count_credentials(db: Pool | Tx, env: MerchantEnv, now: datetime) -> S
 
 
 async def insert_api_key(
-    tx: Tx, merchant_id: MerchantId, key: ApiKeyView, mask: int, key_hash: bytes, limits: Limits, now: datetime
+    tx: Tx, person: Person, key: ApiKeyView, mask: int, key_hash: bytes, limits: Limits, now: datetime
 ) -> None:
-    """Insert an API key."""
+    """Insert an API key of the person's merchant."""
     values = (key.mode, key.name, key_hash, mask, key.hint, now, limits.stored)
     networks = [ip_network(text) for text in key.allowed_networks] or None
-    await tx.execute(api_keys_store.INSERT_API_KEY, key.api_key_id, merchant_id, *values, networks, key.proposals_only)
+    about = (networks, key.proposals_only, person.user_id)
+    await tx.execute(api_keys_store.INSERT_API_KEY, key.api_key_id, person.merchant_id, *values, *about)
 
 
 async def list_api_keys(db: Pool, merchant_id: MerchantId, catalogue: Catalogue) -> list[ApiKeyView]:

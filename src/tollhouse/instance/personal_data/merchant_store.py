@@ -15,10 +15,14 @@ MERCHANT = """
            time_zone, suspended_at, created_at
     FROM merchants WHERE id = $1
 """
-USERS = "SELECT id, email, language, created_at, verified_at, password_changed_at FROM users WHERE merchant_id = $1"
+USERS = """
+    SELECT u.id, u.email, m.role, m.created_at AS member_since, m.removed_at, u.language, u.created_at, u.verified_at,
+           u.password_changed_at
+    FROM members m JOIN users u ON u.id = m.user_id WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id
+"""
 SAVED_FILTERS = """
     SELECT f.id, f.user_id, f.mode, f.list_name, f.name, f.query, f.created_at
-    FROM users u JOIN saved_filters f ON f.user_id = u.id WHERE u.merchant_id = $1
+    FROM members m JOIN saved_filters f ON f.user_id = m.user_id WHERE m.merchant_id = $1
 """
 SETTINGS = """
     SELECT mode, default_currency, payment_methods, link_expiry_minutes, underpayment_tolerance_bps, overpayment,
@@ -229,7 +233,11 @@ OBSTACLES = """
         WHERE merchant_id = $1 AND mode = 'live' AND status IN ('pending', 'processing')) AS o
     GROUP BY o.name ORDER BY o.name
 """
-PEOPLE = "SELECT id, email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
+PEOPLE = """
+    SELECT u.id, u.email, NOT EXISTS (
+        SELECT FROM members o WHERE o.user_id = u.id AND o.merchant_id <> $1 AND o.removed_at IS NULL) AS only_here
+    FROM members m JOIN users u ON u.id = m.user_id WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id
+"""
 
 
 class Obstacle(NamedTuple):
@@ -250,5 +258,5 @@ async def list_obstacles(tx: Tx, merchant_id: UUID, now: datetime, late_days: in
 
 
 async def list_users(tx: Tx, merchant_id: UUID) -> list[Row]:
-    """The users of a merchant (`id`, `email`)."""
+    """The people of a merchant, also those who left (`id`, `email`), and whether they belong to no other (`only_here`)."""
     return list(await tx.fetch(PEOPLE, merchant_id))

@@ -16,8 +16,8 @@ from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, 
 from tollhouse.accounts.approvals.record import no_merchant, record_action
 from tollhouse.accounts.environments import settings_store as environments_store
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
+from tollhouse.accounts.identity import members_store, users_store
 from tollhouse.accounts.identity import store as api_keys_store
-from tollhouse.accounts.identity import users_store
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.accounts.merchants import store as business_store
 from tollhouse.http.services import Services, Work
@@ -102,6 +102,9 @@ async def close_merchant(
     # Nothing below this line may refuse.
     tx, deleted = work.tx, {"mails": 0, "saved_filters": 0}
     for user in await store.list_users(tx, merchant_id):
+        if not user["only_here"]:
+            await members_store.delete(tx, merchant_id, user["id"])
+            continue
         deleted["mails"] += await mail_store.delete_of_person(tx, user["email"], user["id"])
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user["id"])
         for table, number in (await users_store.delete_user(tx, user["id"])).items():

@@ -72,7 +72,7 @@ async def erase_person(
 ) -> tuple[OperatorAction | None, PersonErasure]:
     """Erase what may be erased about an address, and record it. The action is None if there is nothing to erase.
 
-    Raises `OperatorRefusedError` for operators and for the only user of a merchant, and `DryRun` at the end of one.
+    Raises `OperatorRefusedError` for operators and for the only owner of a merchant, and `DryRun` at the end of one.
     """
     ensure_email(email, context)
     address, key = email.strip(), email_key(email)
@@ -81,12 +81,12 @@ async def erase_person(
             Text("%(email)s is the address of an operator. The history of operators' actions keeps it.", email=address)
         )
     user = await store.lock_user(work.tx, key)
-    if user is not None and user["is_only"]:
+    if user is not None and user["only_owner_of"] is not None:
         raise OperatorRefusedError(
             Text(
-                "%(email)s is the only user of merchant %(id)s. Erase the merchant: tollhouse merchant erase.",
+                "%(email)s is the only owner of merchant %(id)s. Erase the merchant: tollhouse merchant erase.",
                 email=address,
-                id=user["merchant_id"],
+                id=user["only_owner_of"],
             )
         )
     kept = list_kept(await collect(work, address, with_accounts=True), work.services.settings)

@@ -13,7 +13,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 ADDRESSES_AT_ONCE = 5_000
 
 USERS = """
-    SELECT id, merchant_id, email, language, dashboard_mode, created_at, verified_at, password_changed_at, password_reset_at
+    SELECT id, email, language, dashboard_mode, created_at, verified_at, password_changed_at, password_reset_at
     FROM users WHERE email_key = $1
 """
 # Of a user, by `$1`, the id.
@@ -29,10 +29,14 @@ SAVED_FILTERS = """
 """
 AUDIT_LINES = """
     SELECT a.created_at, a.mode, a.deed, a.address, a.subject, a.name, a.changed
-    FROM users u JOIN audit_lines a ON a.merchant_id = u.merchant_id AND a.author_kind = 'person' AND a.author = u.id::text
-    WHERE u.id = $1 ORDER BY a.created_at, a.id
+    FROM members m
+    JOIN audit_lines a ON a.merchant_id = m.merchant_id AND a.author_kind = 'person' AND a.author = m.user_id::text
+    WHERE m.user_id = $1 ORDER BY a.created_at, a.id
 """
-MERCHANTS = "SELECT m.id, m.business_name FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.id = $1"
+MERCHANTS = """
+    SELECT c.id, c.business_name, m.role, m.created_at, m.removed_at FROM members m JOIN merchants c ON c.id = m.merchant_id
+    WHERE m.user_id = $1 ORDER BY m.created_at, c.id
+"""
 MAILS_OF_USER = """
     SELECT about, recipient, language, facts, created_at, sent_at, shown_at, given_up_at FROM mails
     WHERE user_id = $1 ORDER BY created_at, id
@@ -139,13 +143,18 @@ ACCOUNTS_OF_LINKS: Mapping[str, str] = {
 
 INSERT = "INSERT INTO data_subject_requests (id, kind, email_mac, at) VALUES ($1, $2, $3, $4)"
 IS_OPERATOR = "SELECT true FROM operators WHERE email_key = $1"
-# The merchant before its user: of two erasures that would leave it without users, the second sees the first.
-LOCK_MERCHANT = """
-    SELECT m.id FROM users u JOIN merchants m ON m.id = u.merchant_id WHERE u.email_key = $1 FOR NO KEY UPDATE OF m
+# The merchants before their member: of two erasures that would leave one without owners, the second sees the first.
+LOCK_MERCHANTS = """
+    SELECT c.id FROM users u JOIN members m ON m.user_id = u.id JOIN merchants c ON c.id = m.merchant_id
+    WHERE u.email_key = $1 ORDER BY c.id FOR NO KEY UPDATE OF c
 """
-USER_OF_MERCHANT = """
-    SELECT u.id, u.merchant_id,
-           NOT EXISTS (SELECT FROM users o WHERE o.merchant_id = u.merchant_id AND o.id <> u.id) AS is_only
+USER = """
+    SELECT u.id, (
+        SELECT m.merchant_id FROM members m JOIN merchants c ON c.id = m.merchant_id AND c.closed_at IS NULL
+        WHERE m.user_id = u.id AND m.role = 'owner' AND m.removed_at IS NULL AND NOT EXISTS (
+            SELECT FROM members o WHERE o.merchant_id = m.merchant_id AND o.user_id <> m.user_id AND o.role = 'owner'
+              AND o.removed_at IS NULL)
+        ORDER BY m.merchant_id LIMIT 1) AS only_owner_of
     FROM users u WHERE u.email_key = $1
 """
 ERASURES = "SELECT id, email_mac, at FROM data_subject_requests WHERE kind = 'erasure' ORDER BY at, id"
@@ -194,9 +203,9 @@ async def is_operator(tx: Tx, email_key: str) -> bool:
 
 
 async def lock_user(tx: Tx, email_key: str) -> Row | None:
-    """The user with this address (`id`, `merchant_id`, `is_only`), whose merchant is locked; None if there is none."""
-    await tx.fetchrow(LOCK_MERCHANT, email_key)
-    return await tx.fetchrow(USER_OF_MERCHANT, email_key)
+    """The user with this address (`id`, `only_owner_of`), whose merchants are locked; None if there is none."""
+    await tx.fetch(LOCK_MERCHANTS, email_key)
+    return await tx.fetchrow(USER, email_key)
 
 
 async def list_erasures(db: Pool) -> Sequence[Row]:

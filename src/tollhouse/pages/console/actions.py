@@ -18,8 +18,9 @@ from tollhouse.accounts.approvals.model import (
     SubjectNotFoundError,
 )
 from tollhouse.accounts.approvals.record import no_merchant, record_action
+from tollhouse.accounts.audit.record import event as audit_event
 from tollhouse.accounts.environments import store as projects_store
-from tollhouse.accounts.identity import emails, second_factor_store, sessions_store
+from tollhouse.accounts.identity import emails, members_store, second_factor_store, sessions_store
 from tollhouse.accounts.identity.credentials import email_key
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email, mail_name
@@ -175,9 +176,11 @@ async def remove_second_factor(work: Work, email: str, context: OperatorContext)
         raise OperatorRefusedError(Text("%(email)s does not use two-factor authentication.", email=email))
     await sessions_store.revoke_all(work.tx, person["id"], context.at)
     await outbox.enqueue(work.tx, Email("factor_off", person["email"], person["language"], person["id"]), context.at)
-    return await record_action(
-        work, context, "second_factor_removed", MerchantId(person["merchant_id"]), subject_id=person["id"]
-    )
+    merchants = [MerchantId(each.merchant_id) for each in await members_store.list_of_user(work.tx, person["id"])]
+    for merchant_id in merchants[1:]:
+        await audit_event(work, merchant_id, "second_factor.removed", subject=person["id"])
+    first = merchants[0] if merchants else None
+    return await record_action(work, context, "second_factor_removed", first, subject_id=person["id"])
 
 
 async def adjust(

@@ -19,11 +19,15 @@ MERCHANTS = """
     SELECT m.id, m.business_name, m.created_at, m.suspended_at FROM merchants m
     WHERE ($1 = '' OR ($1 = 'suspended') = (m.suspended_at IS NOT NULL))
       AND ($2 = '' OR strpos(lower(m.business_name), lower($2)) > 0 OR m.id::text = lower($2)
-           OR EXISTS (SELECT FROM users u WHERE u.merchant_id = m.id AND strpos(u.email_key, lower($2)) > 0))
+           OR EXISTS (SELECT FROM members b JOIN users u ON u.id = b.user_id
+                      WHERE b.merchant_id = m.id AND b.removed_at IS NULL AND strpos(u.email_key, lower($2)) > 0))
     ORDER BY m.created_at DESC, m.id DESC LIMIT $3 OFFSET $4
 """
 MERCHANT = "SELECT id, business_name, created_at, suspended_at FROM merchants WHERE id = $1"
-EMAILS = "SELECT email FROM users WHERE merchant_id = $1 ORDER BY created_at, id"
+EMAILS = """
+    SELECT u.email FROM members m JOIN users u ON u.id = m.user_id
+    WHERE m.merchant_id = $1 AND m.removed_at IS NULL ORDER BY m.created_at, u.id
+"""
 IS_MERCHANT = "SELECT true FROM merchants WHERE id = $1"
 PROJECT_COLUMNS = """p.id AS project_id, p.merchant_id, m.business_name, p.mode, p.name, p.website_url, p.description,
            p.status, p.rejected_because, p.pending_changes, p.created_at, p.updated_at"""

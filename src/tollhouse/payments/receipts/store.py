@@ -102,7 +102,8 @@ LIST_MAILS = """
     WHERE transaction_id = $1 AND handled_at IS NOT NULL ORDER BY ordinal
 """
 FIND_VERIFIED_ADDRESS = """
-    SELECT email FROM users WHERE merchant_id = $1 AND email_key = $2 AND verified_at IS NOT NULL
+    SELECT u.email FROM users u JOIN members m ON m.user_id = u.id AND m.removed_at IS NULL
+    WHERE m.merchant_id = $1 AND u.email_key = $2 AND u.verified_at IS NOT NULL
 """
 
 

@@ -293,6 +293,12 @@ class NetworkNotAllowed(ApiError):
     code = "network_not_allowed"
 
 
+class NoMembership(ApiError):
+    """The error code `no_membership`."""
+
+    code = "no_membership"
+
+
 class NotFound(ApiError):
     """The error code `not_found`."""
 

@@ -61,7 +61,7 @@ async def sign_in(request: Request) -> Response:
     form = request.form()
     email = form.one("email") or ""
     try:
-        _, secret = await sign_in_user(request, email, form.one("password") or "")
+        secret = await sign_in_user(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
         return mfa_pending.set_cookie(
             request, see_other(Continuation.of(form).after("/signin/2fa")), "signin", required.holder_id
