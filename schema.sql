@@ -2498,7 +2498,9 @@ CREATE FUNCTION public.sessions_name_merchant() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    NEW.merchant_id := (SELECT merchant_id FROM users WHERE id = NEW.user_id);
+    NEW.merchant_id := (
+        SELECT m.merchant_id FROM users u JOIN members m ON (m.merchant_id, m.user_id) = (u.merchant_id, u.id)
+        WHERE u.id = NEW.user_id AND m.removed_at IS NULL);
     RETURN NEW;
 END $$;
 CREATE FUNCTION public.state_transitions_enforce() RETURNS trigger
