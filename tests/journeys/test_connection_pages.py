@@ -1,5 +1,6 @@
 """A merchant narrows a connection, is reminded before it expires, and renews it from the application, by clicking."""
 
+import re
 from datetime import timedelta
 
 import pytest
@@ -52,3 +53,30 @@ async def test_a_connection_is_narrowed_and_renewed(
         await page.goto(f"{service.url}/settings/connected-apps/{grant['grant_id']}")
         await merchant.click("Deutsch")
         await merchant.see("german-connection-expired")
+
+
+@by_look(NARROW)
+async def test_an_owner_sets_where_events_go(
+    look: Look, browser: Browser, service: Service, bob: Actor, receiver: Receiver
+) -> None:
+    app = await application(bob)
+    async with visitor(browser, look, service.url) as owner:
+        page = owner.page
+        await owner.sign_in(bob)
+        await page.wait_for_url("**/home")
+        await page.goto(f"{service.url}/developers/apps/{app.client_id}/events")
+        await owner.see("application-events")
+        await page.fill("#connection_webhook_url", "http://app.example/events")
+        await owner.click("Save URL")
+        await expect(page.locator("#connection_webhook_url")).to_have_attribute("aria-invalid", "true")
+        await owner.see("application-events-wrong")
+        await page.fill("#connection_webhook_url", receiver.url)
+        await owner.click("Save URL")
+        await expect(page.locator("#webhook-secret")).to_have_value(re.compile("^whsec_"))
+        await owner.see("application-events-secret")
+        await page.get_by_role("link", name="I copied the secret").click()
+        await owner.click("Rotate signing secret")
+        await expect(page.locator("#webhook-secret")).to_have_value(re.compile("^whsec_"))
+        await page.goto(f"{service.url}/developers/apps/{app.client_id}/events")
+        await owner.click("Deutsch")
+        await owner.see("german-application-events")

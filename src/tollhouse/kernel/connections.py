@@ -11,7 +11,8 @@ from tollhouse.kernel.ids import ClientId, GrantId, MerchantId, Mode
 class ChangedConnection(Struct, frozen=True, kw_only=True):
     """The connection after the change, and the address of its application for such events; None: it has none.
 
-    `webhook_sender_id` stands for the application where tables of webhooks have a merchant.
+    `limits` is the value of the column. `webhook_sender_id` stands for the application where tables of webhooks have a
+    merchant.
     """
 
     grant_id: GrantId
@@ -21,6 +22,8 @@ class ChangedConnection(Struct, frozen=True, kw_only=True):
     mode: Mode
     scope_mask: int
     version: int
+    limits: str | None
+    proposals_only: bool
     webhook_url: str | None
     webhook_sender_id: UUID | None
 

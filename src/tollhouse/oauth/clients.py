@@ -62,14 +62,19 @@ async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, n
 async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
     """Replace all settings. Invalidates pending requests and codes; grants lose removed scopes immediately.
 
-    Raises `RecentAuthenticationRequired` if redirect URIs or keys change and the authentication is not `recent`.
+    Raises `RecentAuthenticationRequired` if redirect URIs, keys or the URL for events change and the authentication is
+    not `recent`.
     """
     client = await lock(work.tx, owner, client_id)
     new, version = settings.check_update(body, client.client_type)
     _require_version(client, version)
     before = await _get(work.tx, owner, client.client_id, work.now)
     kept = settings.keep_unset(new, before)
-    if not recent and ({*new.redirect_uris} != {*before.redirect_uris} or _keys_of(kept) != _keys_of(before)):
+    sends_elsewhere = (
+        isinstance(new.connection_webhook_url, str) and new.connection_webhook_url != before.connection_webhook_url
+    )
+    is_sensitive = {*new.redirect_uris} != {*before.redirect_uris} or _keys_of(kept) != _keys_of(before) or sends_elsewhere
+    if is_sensitive and not recent:
         raise RecentAuthenticationRequired
     settings.require_refreshes(new.scopes, new.grant_types or before.grant_types)
     require_reachable(work, new.connection_webhook_url)

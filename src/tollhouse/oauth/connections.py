@@ -78,10 +78,10 @@ async def change_grant(
     Raises `NotFound`, `ConnectionEnded`, `ValidationFailed`, and `RecentAuthenticationRequired` if a live grant may move
     more than before and the authentication is not `recent`.
     """
-    locked = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
-    if locked is None:
+    grant = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
+    if grant is None:
         raise ConnectionEnded if await connections_store.has_grant(work.tx, merchant_id, grant_id) else NotFound
-    grant, only_before = locked
+    only_before = grant.proposals_only
     granted = Scopes(grant.scope_mask)
     names = granted.names() if isinstance(change.scopes, UnsetType) else change.scopes
     if more := [index for index, name in enumerate(names) if name not in granted]:

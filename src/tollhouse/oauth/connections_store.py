@@ -5,7 +5,6 @@ not count: the grant stays expired.
 """
 
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -112,7 +111,7 @@ LOCK_APPLICATION = """
     WHERE g.merchant_id = $1 AND g.id = $2 FOR SHARE OF c
 """
 LOCK_ACTIVE = f"""
-    SELECT {CHANGED_CONNECTION}, g.proposals_only FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
+    SELECT {CHANGED_CONNECTION} FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE g.merchant_id = $1 AND g.id = $2 AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
     FOR NO KEY UPDATE OF g
 """
@@ -242,20 +241,11 @@ async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, no
     return None if row is None else ChangedConnection(**row)
 
 
-async def lock_active(
-    tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime
-) -> tuple[ChangedConnection, bool] | None:
-    """Lock one grant of the merchant, and its application against changes. None if it is not active.
-
-    Returns the grant, and whether it may only propose.
-    """
+async def lock_active(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ChangedConnection | None:
+    """Lock one grant of the merchant, and its application against changes. None if it is not active."""
     await tx.fetchrow(LOCK_APPLICATION, merchant_id, grant_id)
     row = await tx.fetchrow(LOCK_ACTIVE, merchant_id, grant_id, now)
-    if row is None:
-        return None
-    members = dict(row)
-    proposals_only = members.pop("proposals_only")
-    return ChangedConnection(**members), proposals_only
+    return None if row is None else ChangedConnection(**row)
 
 
 async def change(tx: Tx, locked: ChangedConnection, kept: Scopes, *, proposals_only: bool) -> ChangedConnection:
@@ -294,7 +284,8 @@ def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
         revoked_at=stamp_or_none(row["revoked_at"]),
         ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
-        **_limits(row, catalogue),
+        proposals_only=row["proposals_only"],
+        **read_limits(row["limits"]).members(catalogue, "limits_expire_at"),
     )
 
 
@@ -312,18 +303,9 @@ def _connection(row: Row, now: datetime, catalogue: Catalogue) -> ConnectionView
         revoked_at=stamp_or_none(row["revoked_at"]),
         ended_reason=_ended_reason(row, now),
         last_used_at=stamp_or_none(row["last_used_at"]),
-        **_limits(row, catalogue),
+        proposals_only=row["proposals_only"],
+        **read_limits(row["limits"]).members(catalogue, "limits_expire_at"),
     )
-
-
-def _limits(row: Row, catalogue: Catalogue) -> dict[str, Any]:
-    limits = read_limits(row["limits"])
-    return {
-        "limits": limits.views(catalogue),
-        "recipients": None if limits.recipients is None else list(limits.recipients),
-        "limits_expire_at": stamp_or_none(limits.expires_at),
-        "proposals_only": row["proposals_only"],
-    }
 
 
 def _status(row: Row, now: datetime) -> GrantStatus:

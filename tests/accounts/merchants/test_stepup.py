@@ -59,6 +59,8 @@ DECLARED = {
     "POST /api/v2/merchant/webhook-secret/activate": "live",
     "POST /api/v2/merchant/webhook-secret/generate": "live",
     "POST /developers/apps": "always",
+    "POST /developers/apps/{client_id}/events": "by_content",
+    "POST /developers/apps/{client_id}/events/secret": "always",
     "POST /developers/apps/{client_id}/revoke": "always",
     "POST /developers/apps/{client_id}/secret": "always",
     "POST /developers/apps/{client_id}/settings": "by_content",
@@ -363,6 +365,7 @@ async def test_one_goes_on_to_a_page_of_ours(alice: Actor, to: str, goes: str) -
         ("POST", f"{KEYS}/{UUID(int=1)}/revoke", KEYS),
         ("POST", "/developers/apps/thcl_1/revoke", "/developers/apps/thcl_1"),
         ("POST", "/developers/apps/thcl_1/secret", "/developers/apps/thcl_1/secret"),
+        ("POST", "/developers/apps/thcl_1/events/secret", "/developers/apps/thcl_1/events"),
     ],
 )
 async def test_who_cancels_returns_to_the_page_before(alice: Actor, method: str, path: str, back: str) -> None:

@@ -53,8 +53,8 @@ MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
 SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
 # $2: those of one mode; null for both.
 DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL AND mode = coalesce($2, mode)"
-CHANGED_CONNECTION = """g.id AS grant_id, g.client_id, c.name, g.merchant_id, g.mode, g.scope_mask, g.version,
-              c.connection_webhook_url AS webhook_url, c.webhook_sender_id"""
+CHANGED_CONNECTION = """g.id AS grant_id, g.client_id, c.name, g.merchant_id, g.mode, g.scope_mask, g.version, g.limits,
+              g.proposals_only, c.connection_webhook_url AS webhook_url, c.webhook_sender_id"""
 """The columns of a `ChangedConnection`."""
 REVOKE_GRANTS = f"""
     UPDATE oauth_grants g SET revoked_at = $2, revoked_because = $3

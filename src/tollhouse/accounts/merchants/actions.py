@@ -35,7 +35,7 @@ from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel import tokens
-from tollhouse.kernel.clock import stamp, stamp_or_none
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound, TemporarilyUnavailable, ValidationFailed
 from tollhouse.kernel.ids import MerchantId, Mode, UserId, new_id
@@ -132,12 +132,10 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
         status="active",
         created_at=stamp(work.now),
         last_used_at=None,
-        limits=limits.views(catalogue),
-        recipients=None if limits.recipients is None else list(limits.recipients),
-        expires_at=stamp_or_none(limits.expires_at),
         allowed_networks=[str(ip_network(text)) for text in new.allowed_networks],
         proposals_only=new.proposals_only,
         api_key=secret,
+        **limits.members(catalogue, "expires_at"),
     )
     await store.insert_api_key(work.tx, person, view, allowed.mask, tokens.digest(secret), limits, work.now)
     await _record_key_event(work, person, view, "api_key.made", _made(view, limits, work))

@@ -4,7 +4,6 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
-from msgspec import UNSET
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import sessions, stepup
@@ -36,7 +35,6 @@ from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool
 
@@ -134,12 +132,8 @@ async def account(caller: Caller, db: Pool, now: datetime, catalogue: Catalogue)
         return view
     limits = await spending_store.get(db, caller.env.merchant_id, caller.credential_id)
     spent = await spending_store.get_spent(db, caller.credential_id, now)
-    return msgspec.structs.replace(
-        view,
-        limits=limits.remaining(spent, catalogue),
-        recipients=UNSET if limits.recipients is None else list(limits.recipients),
-        limits_expire_at=UNSET if limits.expires_at is None else stamp(limits.expires_at),
-    )
+    members = limits.members(catalogue, "limits_expire_at") | {"limits": limits.remaining(spent, catalogue)}
+    return msgspec.structs.replace(view, **{name: value for name, value in members.items() if value is not None})
 
 
 def _account_view(caller: Caller) -> AccountView:

@@ -110,7 +110,6 @@ async def revoke_api_key(
 
 
 def _api_key(row: Row, catalogue: Catalogue) -> ApiKeyView:
-    limits = read_limits(row["limits"])
     return ApiKeyView(
         api_key_id=row["id"],
         name=row["name"],
@@ -121,11 +120,9 @@ def _api_key(row: Row, catalogue: Catalogue) -> ApiKeyView:
         status="active" if row["revoked_at"] is None else "revoked",
         created_at=stamp(row["created_at"]),
         last_used_at=stamp_or_none(row["last_used_at"]),
-        limits=limits.views(catalogue),
-        recipients=None if limits.recipients is None else list(limits.recipients),
-        expires_at=stamp_or_none(limits.expires_at),
         allowed_networks=[str(network) for network in row["allowed_networks"] or ()],
         proposals_only=row["proposals_only"],
+        **read_limits(row["limits"]).members(catalogue, "expires_at"),
     )
 
 

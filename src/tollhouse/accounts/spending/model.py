@@ -11,7 +11,7 @@ from msgspec import Struct
 from tollhouse.kernel import limits, messages
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
 from tollhouse.kernel.catalogue.catalogue import Catalogue
-from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
 
@@ -116,6 +116,14 @@ class Limits(Struct, frozen=True, kw_only=True):
     def views(self, catalogue: Catalogue) -> list[LimitView]:
         """The limits as they are shown."""
         return [LimitView(**_amounts(limit, catalogue)) for limit in self.limits]
+
+    def members(self, catalogue: Catalogue, expiry: Literal["expires_at", "limits_expire_at"]) -> dict[str, Any]:
+        """The members of a key or connection that has these limits; the last one is named by `expiry`."""
+        return {
+            "limits": self.views(catalogue),
+            "recipients": None if self.recipients is None else list(self.recipients),
+            expiry: stamp_or_none(self.expires_at),
+        }
 
     def remaining(self, spent: Spent, catalogue: Catalogue) -> list[RemainingLimitView]:
         """The limits with what they leave."""

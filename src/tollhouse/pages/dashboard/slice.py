@@ -18,6 +18,7 @@ from tollhouse.pages.dashboard.balances import (
 )
 from tollhouse.pages.dashboard.developers import (
     application,
+    application_events,
     applications,
     connections,
     consent,
@@ -47,6 +48,7 @@ SLICE = Slice(
         *stop_everything.OPERATIONS,
         *connections.OPERATIONS,
         *application.OPERATIONS,
+        *application_events.OPERATIONS,
         *applications.OPERATIONS,
         *audit_log.OPERATIONS,
         *balance_payments.OPERATIONS,

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 from uuid import UUID
 
+from tollhouse.accounts.spending.model import read_limits
 from tollhouse.http.services import Work
 from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.environment import MerchantEnv
@@ -82,6 +83,8 @@ def _row(
         "mode": connection.mode,
         "livemode": connection.mode == "live",
         "scopes": Scopes(connection.scope_mask).names(),
+        "proposals_only": connection.proposals_only,
+        **read_limits(connection.limits).members(work.services.catalogue, "limits_expire_at"),
         "reason": reason,
     }
     body = pack_value(payload(event_id, sender, event_type, sequence, {"object": facts}, work.now))

@@ -28,7 +28,7 @@ from tollhouse.pages.dashboard.developers.applications import (
     read_version,
 )
 
-Tab = Literal["overview", "settings", "secret", "connections", "debug", "danger"]
+Tab = Literal["overview", "settings", "secret", "connections", "events", "debug", "danger"]
 NOTICES = {
     "registered": "This application was already registered. If you have not copied its client secret, rotate it.",
     "saved": "Settings saved.",
