@@ -1,6 +1,7 @@
 """Keys of applications, and tokens that are signed with them, valid or with one thing wrong."""
 
 import base64
+import hashlib
 import json
 import secrets
 import warnings
@@ -47,6 +48,19 @@ class Signer:
         with warnings.catch_warnings(action="ignore"):
             signature = jws.JWSRegistry.algorithms[self.algorithm].sign(signed.encode(), self.key)
         return f"{signed}.{encoded(signature)}"
+
+    def proof(self, method: str, url: str, access_token: str | None = None, **changes: Any) -> str:
+        """A DPoP proof of this key, with some claims changed; `...` leaves one out."""
+        made = {"jti": secrets.token_hex(16), "htm": method, "htu": url, "iat": at(), **changes}
+        if access_token is not None:
+            made.setdefault("ath", encoded(hashlib.sha256(access_token.encode()).digest()))
+        claims = {name: value for name, value in made.items() if value is not ...}
+        return self.sign(claims, kid=None, typ="dpop+jwt", jwk=self.key.as_dict(private=False))
+
+    @property
+    def jkt(self) -> str:
+        """The thumbprint of the key."""
+        return self.key.thumbprint()
 
 
 def encoded(raw: bytes) -> str:

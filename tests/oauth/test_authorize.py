@@ -7,7 +7,7 @@ import pytest
 from yarl import URL
 
 from tests.cast import CALLBACK, Actor, Answer, Application, application, of_the_file
-from tollhouse.oauth.authorize import BEFORE_REDIRECT, BY_REDIRECT
+from tollhouse.oauth.request_rules import BEFORE_REDIRECT, BY_REDIRECT
 
 AUTHORIZE = "/api/v2/oauth/authorize"
 alice = of_the_file("alice", "Alice's Coffee")
@@ -285,6 +285,7 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
         "mode": "sandbox",
         "resource": "https://evil.example/mcp",
         "authorization_details": "{}",
+        "dpop_jkt": "short",
     }
     assert_json_error(await request(alice, app, **wrong), "invalid_request", 400)
     wrong["client_id"] = "thc_unknown"
@@ -299,8 +300,8 @@ async def test_errors_come_in_the_documented_order(alice: Actor, app: Applicatio
         descriptions.append((await request(alice, app, **wrong)).query["error_description"])
         del wrong[name]
     expected = ["repeated", "response_type", "scope", "state", "code_challenge", "S256", "mode", "resource"]
-    expected.append("authorization_details")
-    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 9
+    expected += ["authorization_details", "dpop_jkt"]
+    assert [word in sentence for word, sentence in zip(expected, descriptions, strict=True)] == [True] * 10
     assert len(expected) == len(BY_REDIRECT)
     assert (await request(alice, app)).ok(303).location.startswith("/oauth/consent/")
 
@@ -322,4 +323,5 @@ def test_rules_are_in_the_documented_order() -> None:
         "require_mode",
         "require_resource",
         "require_authorization_details",
+        "require_dpop_jkt",
     ]

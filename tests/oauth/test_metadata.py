@@ -38,6 +38,7 @@ async def test_metadata(mallory: Actor) -> None:
         "introspection_endpoint_auth_methods_supported": methods[:3],
         "introspection_endpoint_auth_signing_alg_values_supported": algorithms,
         "code_challenge_methods_supported": ["S256"],
+        "dpop_signing_alg_values_supported": algorithms,
         "authorization_response_iss_parameter_supported": True,
         "authorization_details_types_supported": ["tollhouse_limits"],
         "service_documentation": f"{base}/docs",

@@ -123,7 +123,7 @@ async def test_an_exchange_has_a_generic_plan(filled: Filled) -> None:
     raw, client_id, now = filled
     binding = (client_id, unknown, "https://app.example/callback", unknown)
     new = (new_id(), now, unknown, unknown, now, "key")
-    plan = await plan_of_one(raw, "exchange", oauth_store.EXCHANGE, *binding, now, *new, unknown, None, "none")
+    plan = await plan_of_one(raw, "exchange", oauth_store.EXCHANGE, *binding, now, *new, unknown, None, "none", None)
     assert "Index Scan using oauth_codes_pkey" in plan
     assert "Seq Scan" not in plan
 
@@ -131,7 +131,7 @@ async def test_an_exchange_has_a_generic_plan(filled: Filled) -> None:
 async def test_a_refresh_has_a_generic_plan(filled: Filled) -> None:
     unknown = bytes(32)
     raw, client_id, now = filled
-    values = (new_id(), client_id, 0, unknown, now, None, unknown, unknown, now, unknown, None, "none")
+    values = (new_id(), client_id, 0, unknown, now, None, unknown, unknown, now, unknown, None, "none", None)
     plan = await plan_of_one(raw, "refresh", oauth_store.REFRESH, *values)
     assert "Index Scan using oauth_grants_pkey" in plan
     assert "Seq Scan on oauth_grants" not in plan

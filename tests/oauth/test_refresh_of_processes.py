@@ -1,4 +1,4 @@
-"""Retry-safe refresh between two processes: twins get the same tokens, and a killed process loses none."""
+"""Two processes: a refresh that is repeated gets the same tokens, a killed process loses none, a proof is used once."""
 
 import asyncio
 from collections.abc import AsyncIterator, Iterator
@@ -9,6 +9,7 @@ import aiohttp
 import pytest
 
 from tests.cast import Actor, Application, application, sign_up
+from tests.oauth.signatures import Signer
 from tests.platform.proxy import Proxy
 from tests.processes import Serving
 from tests.running import KEY as SECRET_KEY
@@ -34,15 +35,16 @@ def service(server: embedded.Server) -> Iterator[Service]:
 @pytest.fixture(scope="module")
 async def two(service: Service, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[list[Serving]]:
     """Two web processes."""
-    started = [await web(service.dsn, tmp_path_factory.mktemp("web")) for _ in range(2)]
+    started = [await web(service.dsn, tmp_path_factory.mktemp("web"), service.url) for _ in range(2)]
     yield started
     for process in started:
         assert process.stop() == []
 
 
-async def web(dsn: str, folder: Path) -> Serving:
-    """A web process on this database."""
-    return await Serving(folder, "web", DATABASE_URL=as_application(dsn), TOLLHOUSE_SECRET_KEYS=SECRET_KEY).start()
+async def web(dsn: str, folder: Path, url: str) -> Serving:
+    """A web process on this database, behind this base URL."""
+    settings = {"DATABASE_URL": as_application(dsn), "TOLLHOUSE_SECRET_KEYS": SECRET_KEY, "TOLLHOUSE_BASE_URL": url}
+    return await Serving(folder, "web", **settings).start()
 
 
 @pytest.fixture
@@ -95,6 +97,23 @@ async def test_twins_and_another_request_end_the_grant_whoever_is_first(
     assert {row["revoked_because"] for row in found} == {"refresh_token_replayed"}
 
 
+async def test_a_proof_at_two_processes_is_used_once(app: Application, alice: Actor, two: list[Serving]) -> None:
+    signer, path, token = Signer(), "/api/v2/oauth/token", (await app.connect(alice, SCOPE))["refresh_token"]
+    for _ in range(ROUNDS):
+        proof, fields = (
+            signer.proof("POST", app.owner.service.url + path),
+            {"grant_type": "refresh_token", "refresh_token": token},
+        )
+        calls = [app.protocol(path, fields, at=two[n % 2].url, DPoP=proof) for n in range(TWINS)]
+        answers = await asyncio.gather(*calls)
+        assert sorted(answer.status for answer in answers) == [200] + [400] * (TWINS - 1)
+        for answer in answers:
+            if answer.status == 200:
+                token = answer.body["refresh_token"]
+            else:
+                answer.refused("invalid_dpop_proof")
+
+
 @pytest.mark.long
 async def test_a_process_that_is_killed_after_the_commit_loses_no_tokens(
     app: Application, alice: Actor, service: Service, tmp_path: Path, two: list[Serving]
@@ -102,7 +121,7 @@ async def test_a_process_that_is_killed_after_the_commit_loses_no_tokens(
     """The database has committed the refresh, and nobody has heard of it."""
     token = (await app.connect(alice, SCOPE))["refresh_token"]
     async with Proxy(service.dsn) as proxy:
-        process = await web(proxy.dsn, tmp_path)
+        process = await web(proxy.dsn, tmp_path, service.url)
         proxy.lose_answer_to = token_form.digest(token)
         lost = asyncio.create_task(app.refresh(token, key=KEY, at=process.url))
         while (await alice.sql(GRANTS, app.client_id))[0]["refresh_generation"] == 0:
@@ -121,7 +140,7 @@ async def test_a_process_that_is_killed_before_the_commit_has_done_nothing(
 ) -> None:
     token = (await app.connect(alice, SCOPE))["refresh_token"]
     async with Proxy(service.dsn) as proxy:
-        process = await web(proxy.dsn, tmp_path)
+        process = await web(proxy.dsn, tmp_path, service.url)
         proxy.silence()
         lost = asyncio.create_task(app.refresh(token, key=KEY, at=process.url))
         await asyncio.wait([lost], timeout=0.2)

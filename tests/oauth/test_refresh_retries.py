@@ -14,8 +14,11 @@ from tests.running import Service
 from tollhouse.http.services import Services
 from tollhouse.instance.supervisor import new_key
 from tollhouse.kernel import tokens as token_form
+from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import refresh_retries, store
 from tollhouse.oauth import slice as jobs
+from tollhouse.oauth.client_auth import SentCredentials
+from tollhouse.oauth.store import ClientProof
 from tollhouse.platform.encryption import DecryptionError
 
 SCOPE = "account:read payments:read offline_access"
@@ -265,11 +268,12 @@ async def test_the_database_alone_does_not_reveal_the_tokens(app: Application, t
     for secret in (fresh["access_token"], fresh["refresh_token"], tokens["refresh_token"], KEY):
         assert secret.encode() not in stored
         assert secret[5:21].encode() not in stored
+    sent = SentCredentials(ClientId(app.client_id), ClientProof(None, "none"))
     digest = token_form.digest(tokens["refresh_token"])
     for guess in (digest.hex(), fresh["refresh_token"], KEY, ""):
         with pytest.raises(DecryptionError):
-            refresh_retries.Retries(app.client_id, guess, None, KEY).open(row["encrypted_tokens"])  # pyright: ignore[reportArgumentType]
-    opened = refresh_retries.Retries(app.client_id, tokens["refresh_token"], None, KEY).open(row["encrypted_tokens"])  # pyright: ignore[reportArgumentType]
+            refresh_retries.Retries(sent, guess, None, KEY).open(row["encrypted_tokens"])
+    opened = refresh_retries.Retries(sent, tokens["refresh_token"], None, KEY).open(row["encrypted_tokens"])
     assert opened == (fresh["access_token"], fresh["refresh_token"])
 
 

@@ -9,7 +9,7 @@ from tests.cast import Actor, application, every_scope
 CLIENTS = "/oauth/clients"
 MEMBERS = {
     "client_id", "name", "client_type", "description", "website_url", "redirect_uris", "scopes", "grant_types",
-    "connection_webhook_url", "require_par", "jwks", "jwks_uri", "logo_uri", "policy_uri", "tos_uri",
+    "connection_webhook_url", "require_par", "dpop_bound", "jwks", "jwks_uri", "logo_uri", "policy_uri", "tos_uri",
     "token_endpoint_auth_method", "version",
     "status", "active_connections", "last_used_at", "secret_hint", "created_at", "updated_at", "revoked_at",
 }  # fmt: skip

@@ -88,6 +88,7 @@ async def test_the_metadata_of_the_resources(mallory: Actor) -> None:
             "authorization_servers": [base],
             "scopes_supported": scopes,
             "bearer_methods_supported": ["header"],
+            "dpop_signing_alg_values_supported": ["ES256", "PS256", "Ed25519", "EdDSA"],
             "resource_documentation": f"{base}/docs",
         }
     (await mallory.anonymously("GET", f"{known}/api/v2/oauth")).refused("not_found", 404)

@@ -4319,13 +4319,13 @@ export interface components {
         };
         /** @description The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds. */
         TokenResponse: {
-            /** @description Opaque bearer token for the Integration API. */
+            /** @description Opaque token for the resource. */
             access_token: string;
             /**
-             * @description Always `Bearer`.
+             * @description How the access token is sent.
              * @enum {unknown}
              */
-            token_type: "Bearer";
+            token_type: "Bearer" | "DPoP";
             /** @description Remaining lifetime of the access token, in seconds. */
             expires_in: number;
             /** @description Scopes that were granted, separated by spaces. */

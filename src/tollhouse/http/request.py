@@ -76,6 +76,7 @@ class Request:
     seconds) and `headers_to_add` are added to the response, also to an error.
     `stopping` is set when the service ends, `waited_us` is how long the request waited for what it asks for. `request_id`
     is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
+    `proven_key` is the thumbprint of the key that the sender has proved to have (DPoP), once it has.
     `application` takes requests that a handler sends for its caller; their `entry` is the request of that handler, which
     `has_calls` once there is one.
     """
@@ -99,6 +100,7 @@ class Request:
         "page_path",
         "params",
         "path",
+        "proven_key",
         "query",
         "raw",
         "receive",
@@ -139,6 +141,7 @@ class Request:
         self.now = now
         self.params: dict[str, str] = {}
         self.caller: object = None
+        self.proven_key: bytes | None = None
         self.actor = Actor("system", request=self.server_request_id)
         self.zone: tzinfo = UTC
         self.mode: Mode | None = None

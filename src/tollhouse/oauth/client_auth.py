@@ -10,6 +10,8 @@ import hmac
 import re
 from typing import NamedTuple
 
+from msgspec import structs
+
 from tollhouse.accounts.identity import throttle
 from tollhouse.accounts.identity.throttle import FailureLimit
 from tollhouse.http import forms
@@ -37,6 +39,10 @@ class SentCredentials(NamedTuple):
 
     client_id: ClientId
     proof: ClientProof
+
+    def with_key(self, key: bytes | None) -> "SentCredentials":
+        """These credentials, with the key that the request has proved."""
+        return self if key is None else self._replace(proof=structs.replace(self.proof, key=key))
 
 
 async def credentials(request: Request, form: Form) -> SentCredentials:
@@ -86,7 +92,7 @@ async def verify(request: Request, sent: SentCredentials, *, while_suspended: bo
         raise InvalidClient(detail="unknown" if client is None else "wrong secret" if not matches else "revoked")
     if client.suspended and not while_suspended:
         raise InvalidClient("This application is suspended.", detail="suspended")
-    return VerifiedClient(client.client_id, client.secret_hash is None)
+    return VerifiedClient(client.client_id, client.secret_hash is None, client.dpop_bound)
 
 
 async def _prove(

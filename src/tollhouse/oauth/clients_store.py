@@ -30,13 +30,13 @@ INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
          secret_hash, secret_hint, created_at, updated_at, grant_types, logo_uri, policy_uri, tos_uri, require_par,
-         token_endpoint_auth_method, jwks, jwks_uri, created_by)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20)
+         dpop_bound, token_endpoint_auth_method, jwks, jwks_uri, created_by)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
     ON CONFLICT (id) DO NOTHING
 """
 LIST_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
+           c.grant_types, c.require_par, c.dpop_bound, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
            c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
            c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
@@ -52,7 +52,7 @@ LIST_OWNED = """
 """
 FIND_OWNED = """
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
+           c.grant_types, c.require_par, c.dpop_bound, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
            c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
            c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
     FROM oauth_clients c
@@ -72,16 +72,17 @@ LOCK = """
 """
 # `oauth_client_for_exchange` takes this lock shared. A separate statement, so that the next one sees their writes.
 EXCHANGE_LOCK = "SELECT pg_advisory_xact_lock(hashtextextended($1, 0))"
-# $18 is a new digest, of no secret, for an application that authenticates by signatures.
+# $19 is a new digest, of no secret, for an application that authenticates by signatures.
 UPDATE = """
     UPDATE oauth_clients SET name = $4, description = $5, website_url = $6, redirect_uris = $7, scope_mask = $8,
            version = version + 1, auth_epoch = auth_epoch + 1, updated_at = $9,
            grant_types = coalesce($10, grant_types), logo_uri = $11, policy_uri = $12, tos_uri = $13, require_par = $14,
+           dpop_bound = $15,
            approved_at = CASE WHEN name = $4 AND $7::text[] <@ redirect_uris AND $8 & ~scope_mask = 0 THEN approved_at END,
            verified_at = CASE WHEN name = $4 AND website_url IS NOT DISTINCT FROM $6 AND logo_uri IS NOT DISTINCT FROM $11
                          THEN verified_at END,
-           token_endpoint_auth_method = $15, jwks = $16, jwks_uri = $17, secret_hash = coalesce($18, secret_hash),
-           secret_hint = CASE WHEN $18::bytea IS NULL THEN secret_hint END
+           token_endpoint_auth_method = $16, jwks = $17, jwks_uri = $18, secret_hash = coalesce($19, secret_hash),
+           secret_hint = CASE WHEN $19::bytea IS NULL THEN secret_hint END
     WHERE merchant_id = $1 AND id = $2 AND version = $3 AND status <> 'revoked'
 """
 SET_STATUS = """
@@ -164,7 +165,7 @@ FIND_REGISTERED = """
 """
 FIND_CREDENTIALS = """
     SELECT c.id, c.status, c.secret_hash, c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended,
-           c.token_endpoint_auth_method
+           c.token_endpoint_auth_method, c.dpop_bound
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 
@@ -206,6 +207,7 @@ async def insert(
         settings.policy_uri or None,
         settings.tos_uri or None,
         settings.require_par is True,
+        settings.dpop_bound is True,
         *keys_store.values(settings),
         made_by,
     )
@@ -268,6 +270,7 @@ async def update(
         settings.policy_uri,
         settings.tos_uri,
         settings.require_par,
+        settings.dpop_bound,
         *keys_store.values(settings),
         no_secret.hash if no_secret else None,
     )
@@ -344,7 +347,12 @@ async def find_credentials(db: Pool, client_id: str) -> ClientCredentials | None
         return None
     client_id = ClientId(row["id"])
     return ClientCredentials(
-        client_id, row["status"], row["secret_hash"], row["suspended"], row["token_endpoint_auth_method"]
+        client_id,
+        row["status"],
+        row["secret_hash"],
+        row["suspended"],
+        row["token_endpoint_auth_method"],
+        row["dpop_bound"],
     )
 
 
@@ -363,6 +371,7 @@ def _view(row: Row) -> ClientView:
         redirect_uris=row["redirect_uris"],
         grant_types=row["grant_types"],
         require_par=row["require_par"],
+        dpop_bound=row["dpop_bound"],
         logo_uri=row["logo_uri"],
         connection_webhook_url=row["connection_webhook_url"],
         policy_uri=row["policy_uri"],

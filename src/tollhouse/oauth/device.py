@@ -24,26 +24,24 @@ from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
 from tollhouse.kernel.scopes import WRITES
 from tollhouse.oauth import client_auth, clients_store, requests_store
 from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
-from tollhouse.oauth.authorize import (
-    AWAITS_APPROVAL,
-    SentParameters,
-    address_limits,
-    require_authorization_details,
-    require_mode,
-    require_not_full,
-    require_resource,
-    require_scope,
-)
+from tollhouse.oauth.authorize import AWAITS_APPROVAL, address_limits, require_not_full
 from tollhouse.oauth.device_errors import TooManyDevices, UnauthorizedClient
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
-    DeviceRequest,
     InvalidClient,
     InvalidScope,
     RegisteredClient,
     TooManyFailures,
     TooManyOpen,
 )
+from tollhouse.oauth.request_rules import (
+    SentParameters,
+    require_authorization_details,
+    require_mode,
+    require_resource,
+    require_scope,
+)
+from tollhouse.oauth.requests_model import DeviceRequest
 from tollhouse.oauth.resources import InvalidTarget
 
 OPERATIONS = Operations(PROTOCOL)

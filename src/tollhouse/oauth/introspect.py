@@ -5,6 +5,7 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
+from tollhouse.accounts.identity import jose
 from tollhouse.accounts.identity.guards import client as client_guard
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
@@ -26,6 +27,13 @@ class IntrospectionForm(RevocationForm, frozen=True):
     """The parameters: the token and the client's credentials."""
 
 
+class BoundKey(Struct, frozen=True):
+    """The key that a token is bound to (RFC 7800)."""
+
+    jkt: Annotated[str, example("0ZcOCORZNYy-DWpqq30jZyJGHTN0d2HglBV3uiguA4I")]
+    """SHA-256 thumbprint of the public key, in base64url without padding."""
+
+
 class Introspection(Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a token is worth now (RFC 7662 section 2.2). Of a token that is not active, nothing else is said."""
 
@@ -34,8 +42,14 @@ class Introspection(Struct, frozen=True, kw_only=True, omit_defaults=True):
     scope: str | UnsetType = UNSET
     """Scopes that the token has now, separated by spaces."""
     client_id: ClientId | UnsetType = UNSET
-    token_type: Annotated[Literal["Bearer"] | UnsetType, example("Bearer")] = UNSET
-    """How an access token is sent. Absent for a refresh token."""
+    token_type: Annotated[Literal["Bearer", "DPoP"] | UnsetType, example("Bearer")] = UNSET
+    """How an access token is sent. Absent for a refresh token.
+
+    Bearer: In the header `Authorization: Bearer`.
+    DPoP: In the header `Authorization: DPoP`, with a proof of the key that it is bound to (RFC 9449).
+    """
+    cnf: BoundKey | UnsetType = UNSET
+    """The key that an access token is bound to. Absent for a bearer token."""
     exp: Annotated[int | UnsetType, example(1_764_406_200)] = UNSET
     """When the token expires, in seconds since 1970."""
     iat: Annotated[int | UnsetType, example(1_764_405_300)] = UNSET
@@ -85,12 +99,13 @@ async def _find(request: Request, client_id: ClientId, token: str) -> ActiveToke
 
 
 def _described(request: Request, client_id: ClientId, token: ActiveToken) -> Introspection:
-    issuer = request.services.settings.base_url
+    issuer, jkt = request.services.settings.base_url, token.dpop_jkt
     return Introspection(
         active=True,
         scope=token.scopes.text(),
         client_id=client_id,
-        token_type="Bearer" if token.is_access else UNSET,
+        token_type=UNSET if not token.is_access else "Bearer" if jkt is None else "DPoP",
+        cnf=UNSET if jkt is None else BoundKey(jose.encode(jkt)),
         exp=int(token.expires_at.timestamp()),
         iat=UNSET if token.created_at is None else int(token.created_at.timestamp()),
         sub=str(token.merchant_id),

@@ -13,7 +13,7 @@ from tollhouse.platform.database.pool import Pool, Row
 
 FIND_ACCESS = """
     SELECT t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.merchant_id, g.resource, t.expires_at, t.created_at,
-           true AS is_access
+           t.dpop_jkt, true AS is_access
     FROM oauth_access_tokens t JOIN oauth_grants g ON g.id = t.grant_id JOIN oauth_clients c ON c.id = g.client_id
     WHERE t.token_hash = $1 AND g.client_id = $2
       AND t.expires_at > $3::timestamptz + interval '0 s' AND t.expires_at <= $3::timestamptz + $4::interval
@@ -22,7 +22,7 @@ FIND_ACCESS = """
 # 262144 is offline_access.
 FIND_REFRESH = """
     SELECT g.scope_mask & c.scope_mask AS scope_mask, g.merchant_id, g.resource, g.expires_at,
-           NULL AS created_at, false AS is_access
+           NULL AS created_at, NULL AS dpop_jkt, false AS is_access
     FROM oauth_grants g JOIN oauth_clients c ON c.id = g.client_id
     WHERE g.id = $1 AND g.client_id = $2 AND g.refresh_generation = $3 AND g.refresh_hash = $4
       AND g.revoked_at IS NULL AND g.expires_at > $5 AND g.grant_epoch = c.grant_epoch AND c.status = 'enabled'
@@ -38,6 +38,7 @@ class ActiveToken(Struct, frozen=True):
     resource: Resource
     expires_at: datetime
     created_at: datetime | None
+    dpop_jkt: bytes | None
     is_access: bool
 
 

@@ -71,6 +71,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """Algorithms of `private_key_jwt` there."""
     code_challenge_methods_supported: Annotated[tuple[str, ...], example(["S256"])]
     """PKCE methods."""
+    dpop_signing_alg_values_supported: Annotated[tuple[str, ...], example(["ES256", "PS256"])]
+    """Algorithms of DPoP proofs (RFC 9449)."""
     authorization_response_iss_parameter_supported: bool
     """Whether callbacks carry `iss`."""
     authorization_details_types_supported: Annotated[tuple[str, ...], example(["tollhouse_limits"])]
@@ -122,6 +124,7 @@ async def metadata(services: Services) -> Response:
         introspection_endpoint_auth_methods_supported=tuple(method for method in AUTH_METHODS if method != "none"),
         introspection_endpoint_auth_signing_alg_values_supported=jose.ALGORITHMS,
         code_challenge_methods_supported=("S256",),
+        dpop_signing_alg_values_supported=jose.ALGORITHMS,
         authorization_response_iss_parameter_supported=True,
         authorization_details_types_supported=(LIMITS_TYPE,),
         service_documentation=f"{issuer}/docs",

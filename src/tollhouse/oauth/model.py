@@ -1,18 +1,16 @@
-"""Types and errors of OAuth: applications, authorization requests, grants, tokens."""
+"""Types and errors of OAuth: applications, grants, tokens."""
 
-from datetime import datetime
 from typing import Annotated, Any, Final, Literal
 from uuid import UUID
 
 from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.identity.throttle import RateLimited
-from tollhouse.accounts.spending.model import NO_LIMITS, Limits, LimitView
+from tollhouse.accounts.spending.model import LimitView
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.ids import ClientId, MerchantId, Mode
-from tollhouse.kernel.resources import Resource
+from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.platform.database.errors import OutcomeUnknown
@@ -37,7 +35,6 @@ active: It gives access.
 expired: It ended after 30 days.
 revoked: It was ended by the merchant, the owner or the service.
 """
-Decision = Literal["allowed", "denied"]
 DEVICE_CODE_GRANT: Final = "urn:ietf:params:oauth:grant-type:device_code"
 GrantType = Literal["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"]
 """How an application gets tokens.
@@ -87,6 +84,7 @@ class ClientCredentials(Struct, frozen=True):
     suspended: bool
     auth_method: AuthMethod | None
     """None: any that fits its type but signatures."""
+    dpop_bound: bool
 
 
 class VerifiedClient(Struct, frozen=True):
@@ -94,6 +92,8 @@ class VerifiedClient(Struct, frozen=True):
 
     client_id: ClientId
     is_public: bool
+    dpop_bound: bool
+    """Whether its settings demand tokens that are bound to a key."""
 
 
 class LockedClient(Struct, frozen=True):
@@ -127,6 +127,8 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """How the application gets tokens."""
     require_par: bool
     """Whether its authorization requests must be pushed."""
+    dpop_bound: bool
+    """Whether its new tokens must be bound to a key (DPoP)."""
     logo_uri: str | None
     """https URL of the logo."""
     policy_uri: str | None
@@ -228,82 +230,6 @@ class GrantView(Struct, frozen=True, kw_only=True):
     """From when on it moves no money; null if that never ends."""
     proposals_only: bool
     """Whether it may only propose what moves money."""
-
-
-class AuthorizationRequest(Struct, frozen=True):
-    """A validated authorization request."""
-
-    client_id: ClientId
-    auth_epoch: int
-    redirect_uri: str
-    scopes: Scopes
-    state: str
-    challenge: bytes
-    mode: Mode
-    resource: Resource
-    limits: str | None = None
-
-
-class DeviceRequest(Struct, frozen=True):
-    """A validated authorization request of a device. `address` and `agent` are those of its HTTP request."""
-
-    id_hash: bytes
-    client_id: ClientId
-    auth_epoch: int
-    scopes: Scopes
-    mode: Mode
-    resource: Resource
-    device_code_hash: bytes
-    user_code: str
-    address: str
-    agent: str
-    limits: str | None = None
-
-
-CONNECTION_COUNT_MAX = 1_000
-"""The consent page counts active connections up to this number."""
-
-
-class ConsentRequest(Struct, frozen=True, kw_only=True):
-    """An authorization request with the current state of its application, for the consent page."""
-
-    id_hash: bytes
-    client_id: ClientId
-    merchant_id: MerchantId
-    redirect_uri: str | None
-    scopes: Scopes
-    state: str | None
-    mode: Mode
-    resource: Resource
-    created_at: datetime
-    expires_at: datetime
-    decision: Decision | None
-    settings_changed: bool
-    client_status: ClientStatus
-    client_suspended: bool
-    name: str
-    description: str
-    website_url: str | None
-    policy_uri: str | None
-    tos_uri: str | None
-    owner_name: str | None
-    """None: the application is part of this installation."""
-    owner_email: str | None
-    """Support address in the owner's settings of this environment."""
-    registered_at: datetime
-    """When the application was registered."""
-    verified: bool
-    """Whether an operator verified who is behind it."""
-    awaits_approval: bool
-    """Whether it requests live write permissions, for which an operator must approve it first."""
-    connections: int
-    """Active connections of both environments, counted up to `CONNECTION_COUNT_MAX` + 1."""
-    device_code_hash: bytes | None = None
-    user_code: str | None = None
-    device_address: str | None = None
-    device_agent: str | None = None
-    limits: Limits = NO_LIMITS
-    """The limits that the application asks for."""
 
 
 class InvalidClient(ApiError):

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Annotated, Literal
 from uuid import UUID
 
-from msgspec import UNSET, Struct, UnsetType
+from msgspec import UNSET, Struct, UnsetType, field, structs
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import throttle
@@ -20,18 +20,12 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import PUSHED_REQUEST_S
-from tollhouse.oauth import client_auth, clients_store, requests_store
+from tollhouse.oauth import client_auth, clients_store, proofs, requests_store
 from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
-from tollhouse.oauth.authorize import (
-    BEFORE_REDIRECT,
-    BY_REDIRECT,
-    REQUEST_URI_PREFIX,
-    AuthorizeQuery,
-    SentParameters,
-    address_limits,
-    authorization_request,
-)
+from tollhouse.oauth.authorize import REQUEST_URI_PREFIX, AuthorizeQuery, address_limits
 from tollhouse.oauth.model import InvalidClient, InvalidScope, TooManyFailures, UnsupportedResponseType, VerifiedClient
+from tollhouse.oauth.proofs import InvalidDpopProof
+from tollhouse.oauth.request_rules import BEFORE_REDIRECT, BY_REDIRECT, SentParameters, authorization_request
 from tollhouse.oauth.resources import InvalidTarget
 
 OPERATIONS = Operations(PROTOCOL)
@@ -49,6 +43,13 @@ class PushedForm(AuthorizeQuery, frozen=True, kw_only=True):
 
     urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
     """
+
+
+class PushHeaders(Struct, frozen=True):
+    """The header that counts besides `Authorization`."""
+
+    dpop: str | UnsetType = field(name="DPoP", default=UNSET)
+    """Proof of the key that will exchange the code (RFC 9449), instead of `dpop_jkt`."""
 
 
 class PushedRequest(Struct, frozen=True):
@@ -80,8 +81,10 @@ class TooManyPushes(RateLimited):
         InvalidScope,
         InvalidTarget,
         InvalidAuthorizationDetails,
+        InvalidDpopProof,
     ),
     reads=PushedForm,
+    headers=PushHeaders,
     responses=PushedRequest,
 )
 async def push(request: Request) -> Response:
@@ -98,9 +101,13 @@ async def push(request: Request) -> Response:
     for rule in (*BEFORE_REDIRECT, *BY_REDIRECT):
         rule(sent)
     await _count(request, verified)
+    key = await proofs.proven_key(request)
+    if key is not None and sent.dpop_jkt not in {None, key}:
+        raise InvalidDpopProof("`dpop_jkt` must be the thumbprint of the key of the DPoP proof.")
     # Nothing below this line may refuse.
     request_id, expires_at = tokens.random_base62(tokens.BODY_CHARS), request.now + clock.seconds(PUSHED_REQUEST_S)
-    new, id_hash, keys = authorization_request(sent), tokens.digest(request_id), request.services.keys
+    new = structs.replace(authorization_request(sent), dpop_jkt=key or sent.dpop_jkt)
+    id_hash, keys = tokens.digest(request_id), request.services.keys
     await requests_store.insert(request.services.db, id_hash, new, keys.in_use, request.now, expires_at, is_pushed=True)
     return json_response(PushedRequest(REQUEST_URI_PREFIX + request_id, PUSHED_REQUEST_S), 201)
 

@@ -5,6 +5,7 @@ from typing import Annotated
 from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.accounts.identity import jose
 from tollhouse.accounts.identity.guards import anyone
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.responses import json_response
@@ -28,6 +29,8 @@ class ResourceMetadata(Struct, frozen=True, kw_only=True):
     """Scopes of the resource, in the documented order. `offline_access` is none of them."""
     bearer_methods_supported: Annotated[tuple[str, ...], example(["header"])]
     """How requests carry the token."""
+    dpop_signing_alg_values_supported: Annotated[tuple[str, ...], example(["ES256", "PS256"])]
+    """Algorithms of DPoP proofs, for tokens that are bound to a key (RFC 9449)."""
     resource_name: Annotated[str, example("Tollhouse Integration API")]
     """Name of the resource, for people."""
     resource_documentation: Annotated[str, example("https://pay.example/docs")]
@@ -59,6 +62,7 @@ def _described(resource: Resource, services: Services) -> Response:
         authorization_servers=(issuer,),
         scopes_supported=tuple(permission.scope for permission in PERMISSIONS if permission.access != "offline"),
         bearer_methods_supported=("header",),
+        dpop_signing_alg_values_supported=jose.ALGORITHMS,
         resource_name=NAMES[resource],
         resource_documentation=f"{issuer}/docs",
     )

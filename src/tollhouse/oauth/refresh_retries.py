@@ -8,10 +8,10 @@ from typing import NamedTuple
 from tollhouse.http.request import Request
 from tollhouse.kernel import tokens
 from tollhouse.kernel.errors import InvalidRequest
-from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.limits import IDEMPOTENCY_KEY_CHARS_MAX, REFRESH_KEY_CHARS_MIN
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.kernel.text import Text
+from tollhouse.oauth.client_auth import SentCredentials
 from tollhouse.platform.encryption import SecretCipher
 
 PURPOSE = b"tollhouse refresh retry"
@@ -43,11 +43,12 @@ def sent_key(request: Request) -> str | None:
 
 
 class Retries:
-    """Recognizes the same request: the same application, refresh token, scopes and key. Encrypts what it gets."""
+    """Recognizes the same request: the same application, refresh token, scopes and keys. Encrypts what it gets."""
 
-    def __init__(self, client_id: ClientId, refresh_token: str, requested: Scopes | None, key: str) -> None:
+    def __init__(self, sent: SentCredentials, refresh_token: str, requested: Scopes | None, key: str) -> None:
         scope_mask = "" if requested is None else str(requested.mask)
-        self.request_hash = tokens.digest(f"{client_id}\n{refresh_token}\n{scope_mask}\n{key}")
+        proven = "" if sent.proof.key is None else f"\n{sent.proof.key.hex()}"
+        self.request_hash = tokens.digest(f"{sent.client_id}\n{refresh_token}\n{scope_mask}\n{key}{proven}")
         self._cipher = SecretCipher(refresh_token.encode(), PURPOSE)
 
     def encrypt(self, pair: TokenPair) -> bytes:

@@ -8,14 +8,20 @@ from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import WRITES, Scopes
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, AuthorizationRequest, ConsentRequest, Decision, DeviceRequest
+from tollhouse.oauth.requests_model import (
+    CONNECTION_COUNT_MAX,
+    AuthorizationRequest,
+    ConsentRequest,
+    Decision,
+    DeviceRequest,
+)
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT = """
     INSERT INTO oauth_requests
         (id_hash, client_id, auth_epoch, redirect_uri, scope_mask, state, challenge, mode, resource, mac_key_id, created_at,
-         expires_at, is_pushed, limits)
-    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14)
+         expires_at, is_pushed, limits, dpop_jkt)
+    VALUES ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15)
 """
 # The first browser has the time of any other request. It can come again until the merchant has decided (RFC 9126 section 4).
 OPEN = """
@@ -92,13 +98,13 @@ ALLOW = """
                OR r.scope_mask & c.scope_mask & $3 & $8 = 0)
         RETURNING r.client_id, r.auth_epoch, r.merchant_id, r.mode, coalesce(r.redirect_uri, '') AS redirect_uri,
                   coalesce(r.challenge, r.device_code_hash) AS challenge,
-                  r.scope_mask & c.scope_mask & $3 AS scope_mask, r.resource
+                  r.scope_mask & c.scope_mask & $3 AS scope_mask, r.resource, r.dpop_jkt
     )
     INSERT INTO oauth_codes
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
-         expires_at, proposals_only, limits)
+         expires_at, proposals_only, limits, dpop_jkt)
     SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6,
-           resource = 'mcp' AND mode = 'live', $9
+           resource = 'mcp' AND mode = 'live', $9, dpop_jkt
     FROM decided
 """
 DENY = """
@@ -160,6 +166,7 @@ async def insert(
         expires_at,
         is_pushed,
         request.limits,
+        request.dpop_jkt,
     )
 
 

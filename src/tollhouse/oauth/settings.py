@@ -20,6 +20,7 @@ from tollhouse.oauth.redirect_uris import UrlError
 GRANT_TYPES: tuple[str, ...] = get_args(GrantType)
 KEPT = (
     "require_par",
+    "dpop_bound",
     "logo_uri",
     "policy_uri",
     "tos_uri",
@@ -61,6 +62,8 @@ class SettingsBody(Struct, frozen=True, forbid_unknown_fields=True):
     """https URL of the terms of service. Left out of an update, it stays; `null` removes it."""
     require_par: Annotated[Any, FLAG, example(False)] = UNSET
     """Whether authorization requests must be pushed. Left out of an update, it stays; `null` is false."""
+    dpop_bound: Annotated[Any, FLAG, example(False)] = UNSET
+    """Whether new tokens must be bound to a key (DPoP, RFC 9449). Left out of an update, it stays; `null` is false."""
     connection_webhook_url: Annotated[Any, TEXT, example("https://app.example/hooks/connections")] = UNSET
     """URL for events about connections, https or of this machine. Left out of an update, it stays; `null` ends them."""
     token_endpoint_auth_method: Annotated[Any, TEXT, example("client_secret_basic")] = UNSET
@@ -139,6 +142,7 @@ class ClientSettings(Struct, frozen=True):
     grant_types: list[str] | None
     """None: as they are."""
     require_par: bool | UnsetType
+    dpop_bound: bool | UnsetType
     logo_uri: str | UnsetType | None
     policy_uri: str | UnsetType | None
     tos_uri: str | UnsetType | None
@@ -220,6 +224,7 @@ def _check(body: SettingsBody, errors: _FieldErrors) -> ClientSettings:
         scopes=_scopes(body.scopes, errors),
         grant_types=_grant_types(body.grant_types, errors),
         require_par=_optional_flag("require_par", body.require_par, errors),
+        dpop_bound=_optional_flag("dpop_bound", body.dpop_bound, errors),
         logo_uri=_https_url("logo_uri", body.logo_uri, errors),
         policy_uri=_https_url("policy_uri", body.policy_uri, errors),
         tos_uri=_https_url("tos_uri", body.tos_uri, errors),

@@ -25,57 +25,64 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 
 # Of each client that proves who it is: the digest of its secret, and the method.
 # 262144 is offline_access, bit 18 of a scope mask; ~262144 is every other scope.
+# The key that was proved binds the access token, and of a public application, which has no secret, the refresh token too.
 EXCHANGE = """
     WITH client AS MATERIALIZED (
         SELECT id, auth_epoch, grant_epoch, scope_mask FROM oauth_client_for_exchange($1)
         WHERE EXISTS (
             SELECT FROM oauth_clients o
             WHERE o.id = $1 AND o.secret_hash IS NOT DISTINCT FROM $12::bytea
-              AND coalesce(o.token_endpoint_auth_method, $14) = $14)
+              AND coalesce(o.token_endpoint_auth_method, $14) = $14 AND ($15::bytea IS NOT NULL OR NOT o.dpop_bound))
     ), code AS (
         UPDATE oauth_codes k SET used_at = $5, grant_id = $6
         FROM client
         WHERE k.code_hash = $2 AND k.client_id = client.id AND k.auth_epoch = client.auth_epoch
           AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
-          AND k.resource = coalesce($13, k.resource)
+          AND k.resource = coalesce($13, k.resource) AND (k.dpop_jkt IS NULL OR k.dpop_jkt = $15)
         RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch, k.limits,
                   k.proposals_only, k.resource
     ), new_grant AS (
         INSERT INTO oauth_grants
             (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at,
-             limits, proposals_only, resource)
+             limits, proposals_only, resource, dpop_jkt)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
                CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
-               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only, resource
+               CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only, resource,
+               CASE WHEN $12 IS NULL THEN $15 END
         FROM code
         RETURNING scope_mask, expires_at, limits
     )
-    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
-    SELECT $9, $6, scope_mask, least($10, expires_at), $5 FROM new_grant
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at, dpop_jkt)
+    SELECT $9, $6, scope_mask, least($10, expires_at), $5, $15 FROM new_grant
     RETURNING scope_mask, expires_at, (SELECT limits FROM new_grant) AS limits
 """
 # The conditions of `EXCHANGE` without the requested resource: tells invalid_target from invalid_grant.
 FIND_RESOURCE_OF_CODE = """
     SELECT k.resource FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id AND c.auth_epoch = k.auth_epoch
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL
-      AND k.expires_at > $5 AND c.status = 'enabled'
+      AND k.expires_at > $5 AND c.status = 'enabled' AND (k.dpop_jkt IS NULL OR k.dpop_jkt = $6)
 """
 # A used code, sent again with the right binding. The code's own expiry does not matter.
 REVOKE_BY_REPLAYED_CODE = f"""
     UPDATE oauth_grants g SET revoked_at = $5, revoked_because = 'code_replayed'
     FROM oauth_codes k JOIN oauth_clients c ON c.id = k.client_id
     WHERE k.code_hash = $2 AND k.client_id = $1 AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NOT NULL
+      AND (k.dpop_jkt IS NULL OR k.dpop_jkt = $6)
       AND g.id = k.grant_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $5
     RETURNING {CHANGED_CONNECTION}
 """
 # A grant in its last second issues no access token, so that `expires_in` is never 0.
 # $6 is the requested scope mask, null for every granted scope. $7 is null if the requested scope omits offline_access.
-# $11 is the requested resource, null for that of the grant.
+# $11 is the requested resource, null for that of the grant. $13 is the key that was proved, null for none.
+# The first key of a public application stays that of the grant: whoever has only the refresh token cannot use it.
 REFRESHED = """refreshed AS (
-        UPDATE oauth_grants g SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7
+        UPDATE oauth_grants g
+        SET refresh_generation = g.refresh_generation + 1, refresh_hash = $7,
+            dpop_jkt = coalesce(g.dpop_jkt, CASE WHEN $10 IS NULL THEN $13 END)
         FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id
         WHERE g.id = $1 AND g.client_id = $2 AND c.id = g.client_id AND c.status = 'enabled'
           AND c.secret_hash IS NOT DISTINCT FROM $10::bytea AND coalesce(c.token_endpoint_auth_method, $12) = $12
+          AND ($13::bytea IS NOT NULL OR NOT c.dpop_bound) AND (g.dpop_jkt IS NULL OR g.dpop_jkt = $13)
           AND c.suspended_at IS NULL AND o.suspended_at IS NULL
           AND g.grant_epoch = c.grant_epoch AND g.refresh_generation = $3 AND g.refresh_hash = $4
           AND g.revoked_at IS NULL AND g.expires_at >= $5::timestamptz + interval '1 s'
@@ -85,22 +92,23 @@ REFRESHED = """refreshed AS (
     )"""
 REFRESH = f"""
     WITH {REFRESHED}
-    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at)
-    SELECT $8, id, scope_mask, least($9, expires_at), $5 FROM refreshed
+    INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at, dpop_jkt)
+    SELECT $8, id, scope_mask, least($9, expires_at), $5, $13 FROM refreshed
     RETURNING scope_mask, expires_at, (SELECT limits FROM refreshed) AS limits
 """
 # A request that has waited for the grant's row finds the retry. It expires before the access token that it returns.
 REFRESH_RETRYABLY = f"""
     WITH {REFRESHED}, token AS (
-        INSERT INTO oauth_access_tokens (token_hash, grant_id, scope_mask, expires_at, created_at, retryable_until)
-        SELECT $8, id, scope_mask, least($9, expires_at), $5,
-               least($13, $9 - interval '1 s', expires_at - interval '1 s')
+        INSERT INTO oauth_access_tokens
+            (token_hash, grant_id, scope_mask, expires_at, created_at, dpop_jkt, retryable_until)
+        SELECT $8, id, scope_mask, least($9, expires_at), $5, $13,
+               least($14, $9 - interval '1 s', expires_at - interval '1 s')
         FROM refreshed
         RETURNING token_hash, grant_id, scope_mask, expires_at, retryable_until
     ), retry AS (
         INSERT INTO oauth_refresh_retries AS r
             (grant_id, generation, request_hash, token_hash, scope_mask, encrypted_tokens, token_expires_at, expires_at)
-        SELECT grant_id, $3, $14, token_hash, scope_mask, $15, expires_at, retryable_until FROM token
+        SELECT grant_id, $3, $15, token_hash, scope_mask, $16, expires_at, retryable_until FROM token
         ON CONFLICT (grant_id) DO UPDATE SET
             generation = excluded.generation, request_hash = excluded.request_hash, token_hash = excluded.token_hash,
             scope_mask = excluded.scope_mask, encrypted_tokens = excluded.encrypted_tokens,
@@ -119,6 +127,7 @@ FIND_RETRY = """
     WHERE r.grant_id = $1 AND g.client_id = $2 AND r.generation = $3 AND r.request_hash = $4 AND r.expires_at > $5
       AND c.status = 'enabled' AND c.secret_hash IS NOT DISTINCT FROM $7::bytea
       AND coalesce(c.token_endpoint_auth_method, $9) = $9
+      AND ($10::bytea IS NOT NULL OR NOT c.dpop_bound) AND (g.dpop_jkt IS NULL OR g.dpop_jkt = $10)
       AND c.suspended_at IS NULL AND o.suspended_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL
       AND g.expires_at > $5 AND g.scope_mask & c.scope_mask & 262144 <> 0
       AND coalesce($6::int, 0) & ~(g.scope_mask & c.scope_mask) = 0 AND g.resource = coalesce($8, g.resource)
@@ -150,6 +159,7 @@ FIND_RESOURCE_OF_REFRESH = """
     WHERE g.id = $1 AND g.client_id = $2 AND c.status = 'enabled' AND g.grant_epoch = c.grant_epoch
       AND g.refresh_generation = $3 AND g.refresh_hash = $4 AND g.revoked_at IS NULL
       AND g.expires_at >= $5::timestamptz + interval '1 s' AND g.scope_mask & c.scope_mask & 262144 <> 0
+      AND (g.dpop_jkt IS NULL OR g.dpop_jkt = $6)
 """
 REVOKE_BY_ACCESS = f"""
     UPDATE oauth_grants g SET revoked_at = $3, revoked_because = 'revoked_by_application'
@@ -182,10 +192,11 @@ class CodeBinding(Struct, frozen=True):
 
 
 class ClientProof(Struct, frozen=True):
-    """How a client proves who it is: the digest of its secret, and the method."""
+    """How a client proves who it is: the digest of its secret, and the method. `key` is what its tokens are bound to."""
 
     secret_hash: bytes | None
     method: AuthMethod
+    key: bytes | None = None
 
 
 class NewGrant(Struct, frozen=True):
@@ -243,19 +254,21 @@ async def exchange(
     None also for another secret than that of the application, and for another resource than that of the code.
     """
     values = *msgspec.structs.astuple(binding), now, *msgspec.structs.astuple(new)
-    row = await _write(db, EXCHANGE, *values, proof.secret_hash, resource, proof.method)
+    row = await _write(db, EXCHANGE, *values, proof.secret_hash, resource, proof.method, proof.key)
     return _issued_token(row) if row else None
 
 
-async def find_resource_of_code(tx: Tx, binding: CodeBinding, now: datetime) -> Resource | None:
+async def find_resource_of_code(tx: Tx, binding: CodeBinding, key: bytes | None, now: datetime) -> Resource | None:
     """The resource of a code that could be exchanged; None if it could not."""
-    resource: Resource | None = await tx.fetchval(FIND_RESOURCE_OF_CODE, *msgspec.structs.astuple(binding), now)
+    resource: Resource | None = await tx.fetchval(FIND_RESOURCE_OF_CODE, *msgspec.structs.astuple(binding), now, key)
     return resource
 
 
-async def revoke_by_replayed_code(tx: Tx, binding: CodeBinding, now: datetime) -> ChangedConnection | None:
+async def revoke_by_replayed_code(
+    tx: Tx, binding: CodeBinding, key: bytes | None, now: datetime
+) -> ChangedConnection | None:
     """Revoke the grant of a used code; None if the code is not used or its grant is not active."""
-    return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_CODE, *msgspec.structs.astuple(binding), now))
+    return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_CODE, *msgspec.structs.astuple(binding), now, key))
 
 
 async def refresh(
@@ -285,7 +298,7 @@ async def find_retry(
     db: Pool, client_id: ClientId, token: RefreshToken, request: RetryRequest, now: datetime, proof: ClientProof
 ) -> StoredTokens | None:
     """What this very request was answered; None if it was not, or if it could not be answered so any more."""
-    values = (*_of_retry(client_id, token, request, now), proof.secret_hash, request.resource, proof.method)
+    values = (*_of_retry(client_id, token, request, now), proof.secret_hash, request.resource, proof.method, proof.key)
     row = await db.fetchrow(FIND_RETRY, *values)
     return StoredTokens(row["encrypted_tokens"], _issued_token(row)) if row else None
 
@@ -312,9 +325,11 @@ async def revoke_by_replayed_refresh_token(
     return _revoked_grant(await tx.fetchrow(REVOKE_BY_REPLAYED_REFRESH, token.grant_id, client_id, token.generation, now))
 
 
-async def find_resource_of_refresh_token(tx: Tx, client_id: ClientId, token: RefreshToken, now: datetime) -> Resource | None:
+async def find_resource_of_refresh_token(
+    tx: Tx, client_id: ClientId, token: RefreshToken, key: bytes | None, now: datetime
+) -> Resource | None:
     """The resource of a refresh token that could be used with another scope or resource; None if it could not."""
-    values = token.grant_id, client_id, token.generation, token.hash, now
+    values = token.grant_id, client_id, token.generation, token.hash, now, key
     resource: Resource | None = await tx.fetchval(FIND_RESOURCE_OF_REFRESH, *values)
     return resource
 
@@ -354,6 +369,7 @@ async def _refresh(
         proof.secret_hash,
         new.resource,
         proof.method,
+        proof.key,
         *retry,
     )
     return _issued_token(row) if row else None

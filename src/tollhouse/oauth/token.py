@@ -29,6 +29,7 @@ from tollhouse.oauth import (
     client_auth,
     clients_store,
     connections,
+    proofs,
     refresh_retries,
     refresh_tokens,
     requests_store,
@@ -49,6 +50,7 @@ from tollhouse.oauth.model import (
     UnsupportedGrantType,
     VerifiedClient,
 )
+from tollhouse.oauth.proofs import InvalidDpopProof, ProofRequired
 from tollhouse.oauth.refresh_retries import Retries, TokenPair
 from tollhouse.oauth.refresh_tokens import RefreshToken
 from tollhouse.oauth.resources import InvalidTarget, OtherTarget
@@ -104,6 +106,8 @@ class TokenHeaders(Struct, frozen=True):
         | UnsetType
     ) = field(name="Idempotency-Key", default=UNSET)
     """With a refresh: the identical request gets the same tokens again, until one of them is used, at most for 60 s."""
+    dpop: str | UnsetType = field(name="DPoP", default=UNSET)
+    """Proof of a key, to which the tokens will be bound (RFC 9449)."""
 
 
 @OPERATIONS.add(
@@ -118,6 +122,7 @@ class TokenHeaders(Struct, frozen=True):
         InvalidGrant,
         InvalidScope,
         InvalidTarget,
+        InvalidDpopProof,
         UnauthorizedClient,
         AuthorizationPending,
         SlowDown,
@@ -140,6 +145,7 @@ async def issue(request: Request) -> Response | ApiError:
         raise UnsupportedGrantType
     sent = await client_auth.credentials(request, form)
     try:
+        sent = sent.with_key(await proofs.proven_key(request))
         attempt = begin(request, sent, form)
     except ApiError:
         await client_auth.verify(request, sent)
@@ -147,6 +153,8 @@ async def issue(request: Request) -> Response | ApiError:
     response = await attempt.issue()
     if response is None:
         client = await client_auth.verify(request, sent)
+        if client.dpop_bound and sent.proof.key is None:
+            raise ProofRequired
         # Once more, now that the secret is known to be right: it may have been replaced in between.
         response = await attempt.issue() or await request.services.db.transact(lambda tx: attempt.refuse(tx, client))
     return response if isinstance(response, ApiError) else json_response(response, headers={"Pragma": "no-cache"})
@@ -163,7 +171,7 @@ def _exchange(request: Request, sent: SentCredentials, form: Form) -> TokenAttem
     resource = _resource(request, form)
     binding = _code_binding(sent, form)
     redeem = _redeem(request, sent, binding, resource)
-    return TokenAttempt(redeem, lambda tx, client: _refuse_code(tx, request, client, binding, resource))
+    return TokenAttempt(redeem, lambda tx, client: _refuse_code(tx, request, client, binding, sent.proof.key, resource))
 
 
 def _redeem_device_code(request: Request, sent: SentCredentials, form: Form) -> TokenAttempt:
@@ -218,19 +226,27 @@ def _redeem(
         issued = await store.exchange(request.services.db, binding, new, now, sent.proof, resource)
         if issued is None:
             return None
-        return _response(request, issued, access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
+        pair = TokenPair(access_token, refresh_token if scopes.OFFLINE.within(issued.scopes) else None)
+        return _response(request, sent, issued, pair)
 
     return exchange
 
 
 async def _refuse_code(
-    tx: Tx, request: Request, client: VerifiedClient, binding: CodeBinding, resource: Resource | None
+    tx: Tx,
+    request: Request,
+    client: VerifiedClient,
+    binding: CodeBinding,
+    key: bytes | None,
+    resource: Resource | None,
 ) -> ApiError:
     """The error of a code that cannot be exchanged. If it was, its grant is revoked."""
-    replayed = await store.revoke_by_replayed_code(tx, binding, request.now)
+    replayed = await store.revoke_by_replayed_code(tx, binding, key, request.now)
     if replayed is None:
-        if resource is not None and await store.find_resource_of_code(tx, binding, request.now) not in {None, resource}:
-            return OtherTarget()
+        if resource is not None:
+            granted = await store.find_resource_of_code(tx, binding, key, request.now)
+            if granted not in {None, resource}:
+                return OtherTarget()
         return InvalidGrant(detail="code unknown, used, expired or not matching")
     await _record_replay(tx, request, client, replayed, "code_replayed")
     return InvalidGrant(detail="code replayed, grant revoked")
@@ -263,7 +279,7 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
     if token is None:
         raise InvalidGrant(detail="not a refresh token")
     key = refresh_retries.sent_key(request)
-    retries = None if key is None else Retries(sent.client_id, encoded, requested, key)
+    retries = None if key is None else Retries(sent, encoded, requested, key)
     stays_offline = requested is None or scopes.OFFLINE.within(requested)
     pair = TokenPair(
         tokens.mint(tokens.ACCESS_TOKEN_PREFIX),
@@ -279,10 +295,10 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
 
     async def refresh() -> TokenResponse | None:
         issued = await store.refresh(request.services.db, sent.client_id, token, new, now, sent.proof)
-        return None if issued is None else _response(request, issued, *pair)
+        return None if issued is None else _response(request, sent, issued, pair)
 
     if retries is None:
-        return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token, resource))
+        return TokenAttempt(refresh, lambda tx, client: _refuse_refresh(tx, request, client, token, sent, resource))
     asked = RetryRequest(retries.request_hash, requested, resource)
     retry = NewRetry(now + clock.seconds(REFRESH_RETRY_S), retries.request_hash, retries.encrypt(pair))
 
@@ -290,28 +306,33 @@ def _refresh(request: Request, sent: SentCredentials, form: Form) -> TokenAttemp
         db, proof = request.services.db, sent.proof
         issued = await store.refresh_retryably(db, sent.client_id, token, new, retry, now, proof)
         if issued is not None:
-            return _response(request, issued, *pair)
+            return _response(request, sent, issued, pair)
         stored = await store.find_retry(db, sent.client_id, token, asked, now, proof)
-        return None if stored is None else _response(request, stored.issued, *retries.open(stored.encrypted_tokens))
+        return None if stored is None else _response(request, sent, stored.issued, retries.open(stored.encrypted_tokens))
 
-    return TokenAttempt(refresh_or_repeat, lambda tx, client: _refuse_retry(tx, request, client, token, asked))
+    return TokenAttempt(refresh_or_repeat, lambda tx, client: _refuse_retry(tx, request, client, token, sent, asked))
 
 
 async def _refuse_retry(
-    tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken, asked: RetryRequest
+    tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken, sent: SentCredentials, asked: RetryRequest
 ) -> ApiError:
     """The error of a refresh with a key. One that may be repeated ends nothing, whatever else has changed."""
     await store.lock_grant(tx, client.client_id, token.grant_id)
     error = await store.find_error_of_retry(tx, client.client_id, token, asked, request.now)
     if error is None:
-        return await _refuse_refresh(tx, request, client, token, asked.resource)
+        return await _refuse_refresh(tx, request, client, token, sent, asked.resource)
     if error == "grant":
         return InvalidGrant(detail="the grant of a repeated refresh has changed")
     return OtherTarget() if error == "target" else _ungranted_scope()
 
 
 async def _refuse_refresh(
-    tx: Tx, request: Request, client: VerifiedClient, token: RefreshToken, resource: Resource | None
+    tx: Tx,
+    request: Request,
+    client: VerifiedClient,
+    token: RefreshToken,
+    sent: SentCredentials,
+    resource: Resource | None,
 ) -> ApiError:
     """The error of a refresh token that cannot be used. If it was replaced, its grant is revoked."""
     replayed = await store.revoke_by_replayed_refresh_token(tx, client.client_id, token, request.now)
@@ -321,9 +342,9 @@ async def _refuse_refresh(
             "The refresh token was replaced and used again, so the grant was revoked. The merchant must connect again.",
             detail="refresh token replayed, grant revoked",
         )
-    granted = await store.find_resource_of_refresh_token(tx, client.client_id, token, request.now)
+    granted = await store.find_resource_of_refresh_token(tx, client.client_id, token, sent.proof.key, request.now)
     if granted is None:
-        return InvalidGrant(detail="refresh token not current")
+        return InvalidGrant(detail="refresh token not current, or bound to another key")
     return _ungranted_scope() if resource in {None, granted} else OtherTarget()
 
 
@@ -358,11 +379,12 @@ def _requested_scopes(form: Form) -> Scopes | None:
     return requested
 
 
-def _response(request: Request, issued: IssuedToken, access_token: str, refresh_token: str | None) -> TokenResponse:
+def _response(request: Request, sent: SentCredentials, issued: IssuedToken, pair: TokenPair) -> TokenResponse:
     expires_in = int((issued.expires_at - request.now).total_seconds())
     details = granted(issued.limits, request.services.catalogue)
-    scope, refresh = issued.scopes.text(), refresh_token or UNSET
-    return TokenResponse(access_token, "Bearer", expires_in, scope, refresh, details or UNSET)
+    scope, refresh = issued.scopes.text(), pair.refresh_token or UNSET
+    token_type = "Bearer" if sent.proof.key is None else "DPoP"
+    return TokenResponse(pair.access_token, token_type, expires_in, scope, refresh, details or UNSET)
 
 
 ATTEMPTS: dict[str, Callable[[Request, SentCredentials, Form], TokenAttempt]] = {

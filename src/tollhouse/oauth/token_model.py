@@ -23,9 +23,13 @@ class TokenResponse(Struct, frozen=True, omit_defaults=True):
     """The response to a code exchange or a refresh (RFC 6749 section 5.1). `expires_in` is in seconds."""
 
     access_token: Annotated[str, example("that_…")]
-    """Opaque bearer token for the Integration API."""
-    token_type: Literal["Bearer"]
-    """Always `Bearer`."""
+    """Opaque token for the resource."""
+    token_type: Literal["Bearer", "DPoP"]
+    """How the access token is sent.
+
+    Bearer: In the header `Authorization: Bearer`.
+    DPoP: In the header `Authorization: DPoP`, with a proof of the key that it is bound to (RFC 9449).
+    """
     expires_in: Annotated[int, example(900)]
     """Remaining lifetime of the access token, in seconds."""
     scope: str

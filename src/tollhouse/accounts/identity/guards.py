@@ -7,7 +7,8 @@ of the browser, and not if the page was refused.
 
 from msgspec import structs
 
-from tollhouse.accounts.identity import operators, sessions_store, stepup, store
+from tollhouse.accounts.identity import dpop, operators, sessions_store, stepup, store
+from tollhouse.accounts.identity.jose import JoseError
 from tollhouse.accounts.identity.model import (
     MODES,
     AccountSuspended,
@@ -15,6 +16,8 @@ from tollhouse.accounts.identity.model import (
     Caller,
     ConfidentialClientRequired,
     InvalidApiKey,
+    InvalidDpopToken,
+    InvalidProof,
     InvalidToken,
     MissingScope,
     NetworkNotAllowed,
@@ -71,7 +74,7 @@ class CredentialGuard:
         if suspension is not None:
             raise suspension
         if self._required and not self._required & caller.scopes:
-            raise MissingScope(self._any_of[0], *self._any_of)
+            raise MissingScope(self._any_of[0], *self._any_of, bound=caller.dpop_jkt is not None)
         return caller
 
     async def record_use(self, request: Request, caller: Caller) -> None:
@@ -299,17 +302,39 @@ async def _authenticate(request: Request, resource: Resource) -> tuple[Caller, s
         is_proposing = caller.proposals_only or (resource == "mcp" and caller.env.livemode)
         return structs.replace(caller, proposals_only=is_proposing), suspension
     scheme, _, token = bearer[0].partition(" ") if bearer else ("", "", "")
-    if scheme.lower() != "bearer":
+    scheme, token = scheme.lower(), token.strip(" ")
+    if scheme not in {"bearer", "dpop"}:
         raise NoCredential(_metadata_url(request, resource))
-    token = token.strip(" ")
+    token_hash, now = tokens.digest(token), request.now
     found = (
-        await store.find_by_access_token(request.services.db, tokens.digest(token), resource, request.now)
+        await store.find_by_access_token(request.services.db, token_hash, resource, now)
         if tokens.is_well_formed(tokens.ACCESS_TOKEN_PREFIX, token)
         else None
     )
     if found is None:
-        raise InvalidToken(_metadata_url(request, resource))
-    return found
+        raise (InvalidToken if scheme == "bearer" else InvalidDpopToken)(_metadata_url(request, resource))
+    if scheme == "dpop" or found.caller.dpop_jkt is not None:
+        await _require_key(request, scheme, token, found.caller, _metadata_url(request, resource))
+    if found.is_retryable:  # by whoever may use it, before the request has any effect
+        await store.end_retries(request.services.db, token_hash, found.caller, now)
+    return found.caller, found.suspension
+
+
+async def _require_key(request: Request, scheme: str, token: str, caller: Caller, metadata_url: str) -> None:
+    """Raises `InvalidDpopToken` or `InvalidProof`, unless the request proves the key that its token is bound to.
+
+    The proof is for what came over the network: once for all checks of a request, and for the calls that it makes here.
+    """
+    if scheme != "dpop" or caller.dpop_jkt is None:
+        raise InvalidDpopToken(metadata_url, detail="bound token as Bearer" if scheme == "bearer" else "not a bound token")
+    proving = request.entry or request
+    if proving.proven_key is None:
+        try:
+            proving.proven_key = await dpop.prove(proving, token)
+        except JoseError as error:
+            raise InvalidProof(metadata_url, detail=f"proof: {error}") from None
+    if proving.proven_key != caller.dpop_jkt:
+        raise InvalidDpopToken(metadata_url, detail="another key")
 
 
 def _metadata_url(request: Request, resource: Resource) -> str:

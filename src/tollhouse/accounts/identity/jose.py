@@ -12,8 +12,7 @@ from typing import Any, NoReturn, cast
 
 from msgspec import Struct
 
-ALGORITHMS = ("ES256", "PS256", "Ed25519", "EdDSA")
-"""EdDSA with Ed25519 keys, under its old and its new name (RFC 9864). No RS256: its padding is the weaker one (FAPI 2.0)."""
+from tollhouse.accounts.identity.model import ALGORITHMS
 
 TOKEN_CHARS_MAX = 8_192
 TIME_MAX = 1 << 34

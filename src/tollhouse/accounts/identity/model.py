@@ -16,15 +16,22 @@ from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.roles import Role
 from tollhouse.kernel.scopes import Scopes
 
+ALGORITHMS = ("ES256", "PS256", "Ed25519", "EdDSA")
+"""Of signed tokens that others made. EdDSA with Ed25519 keys, under its old and its new name (RFC 9864).
+
+No RS256: its padding is the weaker one (FAPI 2.0).
+"""
 CHALLENGE = 'Bearer realm="tollhouse"'
 INVALID_TOKEN = f'{CHALLENGE}, error="invalid_token"'
+DPOP_CHALLENGE = f'DPoP realm="tollhouse", algs="{" ".join(ALGORITHMS)}"'
 MODES: dict[str, Mode] = {"live": "live", "test": "test"}
 
 
 class Caller(Struct, frozen=True):
     """The caller of the integration API: an API key, or an application with an access token (`client_id` and `grant_id`).
 
-    `resource` is what the access token was granted for; None for an API key.
+    `resource` is what the access token was granted for; None for an API key. `dpop_jkt` is the thumbprint of the key that
+    the token is bound to; None for a bearer token.
     """
 
     env: MerchantEnv
@@ -35,6 +42,7 @@ class Caller(Struct, frozen=True):
     grant_id: GrantId | None = None
     client_is_public: bool = False
     resource: Resource | None = None
+    dpop_jkt: bytes | None = None
     use_is_stale: bool = False
     is_limited: bool = False
     """Whether the connection or key has limits: `accounts.spending`."""
@@ -161,8 +169,9 @@ class Unauthenticated(ApiError):
 
     status, challenge = 401, CHALLENGE
 
-    def __init__(self, metadata_url: str) -> None:
-        super().__init__(headers={"WWW-Authenticate": f'{self.challenge}, resource_metadata="{metadata_url}"'})
+    def __init__(self, metadata_url: str, *, detail: str = "") -> None:
+        challenge = f'{self.challenge}, resource_metadata="{metadata_url}"'
+        super().__init__(detail=detail, headers={"WWW-Authenticate": challenge})
 
 
 class NoCredential(Unauthenticated):
@@ -176,6 +185,24 @@ class InvalidToken(Unauthenticated):
 
     code, message, challenge = "invalid_token", "The access token is unknown, expired or revoked.", INVALID_TOKEN
     solution = "Refresh the access token. If that fails, ask the merchant to connect again."
+
+
+class InvalidDpopToken(InvalidToken):
+    """401: the token came by the wrong scheme or with another key than it is bound to, or it is not valid (RFC 9449)."""
+
+    challenge = f'{DPOP_CHALLENGE}, error="invalid_token"'
+    message = (
+        "The access token is not valid with this scheme and key. A bound token needs `Authorization: DPoP` and a proof."
+    )
+    solution = "Send a bound token with `Authorization: DPoP` and a proof of its key, and any other one with `Bearer`."
+
+
+class InvalidProof(Unauthenticated):
+    """401: the `DPoP` header beside a bound token is missing, malformed, expired or used, or of another request."""
+
+    code, challenge = "invalid_dpop_proof", f'{DPOP_CHALLENGE}, error="invalid_dpop_proof"'
+    message = "The DPoP proof of this request is missing or not valid."
+    solution = "Make a new proof for each request: its method and URL, the access token, the time of now, and a new `jti`."
 
 
 class InvalidApiKey(Unauthenticated):
@@ -201,8 +228,8 @@ class MissingScope(ApiError):
     code, status, message = "missing_scope", 403, "The credential does not have the required scope."
     solution = "Use a key or a connection with the scope that `scope` names."
 
-    def __init__(self, scope: str, *needed: str) -> None:
-        challenge = f'Bearer error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
+    def __init__(self, scope: str, *needed: str, bound: bool = False) -> None:
+        challenge = f'{"DPoP" if bound else "Bearer"} error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
         super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
 
 

@@ -5,6 +5,7 @@ written: successful ones take no lock.
 """
 
 from datetime import datetime, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 from tollhouse.accounts.identity.model import AccountSuspended, ApplicationSuspended, Caller, EverythingStops
@@ -21,7 +22,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 BEARER = """
     SELECT t.grant_id, t.scope_mask & g.scope_mask & c.scope_mask AS scope_mask, g.mode, g.merchant_id, g.client_id,
            g.resource, c.client_type, m.business_name, m.suspended_at, a.last_used_at,
-           t.retryable_until > $2 AS is_retryable, g.limits IS NOT NULL AS is_limited, g.proposals_only,
+           t.retryable_until > $2 AS is_retryable, t.dpop_jkt, g.limits IS NOT NULL AS is_limited, g.proposals_only,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS application_suspended
     FROM oauth_access_tokens t
     JOIN oauth_grants g ON g.id = t.grant_id
@@ -121,18 +122,19 @@ DELETE_OLD_FAILURES = """
 """
 
 
-async def find_by_access_token(
-    db: Pool, token_hash: bytes, resource: Resource, now: datetime
-) -> tuple[Caller, Suspension | None] | None:
-    """The caller of an access token, and the error if it is suspended; None if the token is not valid for the resource.
+class AccessToken(NamedTuple):
+    """The caller of an access token, the error if it is suspended, and whether its refresh can still be repeated."""
 
-    The first use ends the retries of a retry-safe refresh, before the request has any effect.
-    """
+    caller: Caller
+    suspension: Suspension | None
+    is_retryable: bool
+
+
+async def find_by_access_token(db: Pool, token_hash: bytes, resource: Resource, now: datetime) -> AccessToken | None:
+    """What an access token stands for; None if it is not valid for the resource."""
     row = await db.fetchrow_in_batch(BEARERS, (token_hash,), now, HORIZON)
     if row is None or row["resource"] != resource:
         return None
-    if row["is_retryable"]:
-        await db.execute(END_RETRIES, token_hash, row["grant_id"], now, HORIZON)
     caller = Caller(
         MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]),
         row["business_name"],
@@ -141,13 +143,18 @@ async def find_by_access_token(
         grant_id=GrantId(row["grant_id"]),
         client_is_public=row["client_type"] == "public",
         resource=resource,
+        dpop_jkt=row["dpop_jkt"],
         use_is_stale=_is_stale(row, now),
         is_limited=row["is_limited"],
         proposals_only=row["proposals_only"],
     )
-    if row["suspended_at"] is not None:
-        return caller, AccountSuspended
-    return caller, ApplicationSuspended if row["application_suspended"] else None
+    suspension = ApplicationSuspended if row["application_suspended"] else None
+    return AccessToken(caller, AccountSuspended if row["suspended_at"] else suspension, bool(row["is_retryable"]))
+
+
+async def end_retries(db: Pool, token_hash: bytes, caller: Caller, now: datetime) -> None:
+    """The refresh that issued this token is not repeated any more: one of its tokens is used."""
+    await db.execute(END_RETRIES, token_hash, caller.grant_id, now, HORIZON)
 
 
 async def find_by_api_key(db: Pool, key_hash: bytes, now: datetime) -> tuple[Caller, Suspension | None] | None:

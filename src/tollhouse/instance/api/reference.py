@@ -14,6 +14,8 @@ from tollhouse.accounts.identity.model import (
     AccountSuspended,
     ApplicationSuspended,
     InvalidApiKey,
+    InvalidDpopToken,
+    InvalidProof,
     InvalidToken,
     MissingScope,
     NetworkNotAllowed,
@@ -111,7 +113,17 @@ def _admission(operation: Operation) -> Admission:
     if isinstance(guard, CredentialGuard):
         scopes = [name for name in guard.label.split(" or ") if name in ALL]
         suspended = (AccountSuspended, ApplicationSuspended)
-        errors = (InvalidRequest, NoCredential, InvalidToken, InvalidApiKey, NetworkNotAllowed, *suspended, RateLimited)
+        errors = (
+            InvalidRequest,
+            NoCredential,
+            InvalidToken,
+            InvalidDpopToken,
+            InvalidProof,
+            InvalidApiKey,
+            NetworkNotAllowed,
+            *suspended,
+            RateLimited,
+        )
         by_token = [{"access_token": (name,)} for name in scopes] or [{"access_token": ()}]
         further = [*([MissingScope] if scopes else []), *([ProposalRequired] if isinstance(guard, SpendingGuard) else [])]
         return Admission(({"api_key": ()}, *by_token), (*errors, *further))

@@ -184,4 +184,4 @@ def require_scope(caller: Caller, operation: ProposalOperation) -> None:
     """Raises `MissingScope` without the write scope of the operation."""
     needed = OPERATIONS[operation].scope
     if needed not in caller.scopes:
-        raise MissingScope(needed)
+        raise MissingScope(needed, bound=caller.dpop_jkt is not None)

@@ -221,6 +221,12 @@ class InvalidCredentials(ApiError):
     code = "invalid_credentials"
 
 
+class InvalidDpopProof(ApiError):
+    """The error code `invalid_dpop_proof`."""
+
+    code = "invalid_dpop_proof"
+
+
 class InvalidGrant(ApiError):
     """The error code `invalid_grant`."""
 

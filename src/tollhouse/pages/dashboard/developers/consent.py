@@ -35,7 +35,8 @@ from tollhouse.oauth import connections_store, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
 from tollhouse.oauth.connections_store import EarlierConnection
 from tollhouse.oauth.device import shown_code
-from tollhouse.oauth.model import CONNECTION_COUNT_MAX, ConsentRequest, Decision, InvalidScope
+from tollhouse.oauth.model import InvalidScope
+from tollhouse.oauth.requests_model import CONNECTION_COUNT_MAX, ConsentRequest, Decision
 from tollhouse.pages.dashboard import layout, limit_form
 from tollhouse.pages.dashboard.limit_form import LimitForm
 
