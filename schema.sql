@@ -3642,11 +3642,13 @@ CREATE TABLE public.oauth_access_tokens (
     expires_at timestamp with time zone NOT NULL,
     retryable_until timestamp with time zone,
     created_at timestamp with time zone,
+    dpop_jkt bytea,
     CONSTRAINT oauth_access_tokens_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0)),
     CONSTRAINT oauth_access_tokens_token_hash_check CHECK ((octet_length(token_hash) = 32))
 )
 PARTITION BY RANGE (expires_at);
 COMMENT ON COLUMN public.oauth_access_tokens.retryable_until IS 'the first use until then ends the retries of the refresh that issued the token';
+COMMENT ON COLUMN public.oauth_access_tokens.dpop_jkt IS 'the key that must prove each use; null: a bearer token';
 CREATE TABLE public.oauth_clients (
     id text NOT NULL,
     merchant_id uuid,
@@ -3680,6 +3682,7 @@ CREATE TABLE public.oauth_clients (
     jwks jsonb,
     jwks_uri text,
     created_by uuid,
+    dpop_bound boolean DEFAULT false NOT NULL,
     CONSTRAINT oauth_clients_auth_method CHECK (((token_endpoint_auth_method IS NULL) OR ((token_endpoint_auth_method = 'none'::text) AND (client_type = 'public'::text)) OR ((token_endpoint_auth_method = ANY (ARRAY['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text])) AND (client_type = 'confidential'::text)))),
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
@@ -3699,6 +3702,7 @@ COMMENT ON COLUMN public.oauth_clients.webhook_sender_id IS 'stands for the appl
 COMMENT ON COLUMN public.oauth_clients.approved_at IS 'since when an operator lets merchants give it live write permissions';
 COMMENT ON COLUMN public.oauth_clients.verified_at IS 'since when an operator vouches for its owner, name and website';
 COMMENT ON COLUMN public.oauth_clients.token_endpoint_auth_method IS 'null: the secret by either method, or none for a public application';
+COMMENT ON COLUMN public.oauth_clients.dpop_bound IS 'whether all its new tokens must be bound to a key';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -3715,14 +3719,17 @@ CREATE TABLE public.oauth_codes (
     proposals_only boolean DEFAULT false NOT NULL,
     limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
+    dpop_jkt bytea,
     CONSTRAINT oauth_codes_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_codes_check CHECK (((used_at IS NULL) = (grant_id IS NULL))),
     CONSTRAINT oauth_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
+    CONSTRAINT oauth_codes_dpop_jkt_check CHECK ((octet_length(dpop_jkt) = 32)),
     CONSTRAINT oauth_codes_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT oauth_codes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_codes_resource_check CHECK ((resource = ANY (ARRAY['api'::text, 'mcp'::text]))),
     CONSTRAINT oauth_codes_scope_mask_check CHECK (((scope_mask & (~ (1 << 18))) <> 0))
 );
+COMMENT ON COLUMN public.oauth_codes.dpop_jkt IS 'the key that must exchange the code; null: any, or none';
 CREATE TABLE public.oauth_documents (
     url text NOT NULL,
     body bytea NOT NULL,
@@ -3759,10 +3766,12 @@ CREATE TABLE public.oauth_grants (
     version integer DEFAULT 1 NOT NULL,
     expiry_noted_at timestamp with time zone,
     reminded_at timestamp with time zone,
+    dpop_jkt bytea,
     CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
     CONSTRAINT oauth_grants_check1 CHECK (((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL))),
     CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0))),
     CONSTRAINT oauth_grants_check3 CHECK (((refresh_hash IS NULL) OR ((scope_mask & (1 << 18)) <> 0))),
+    CONSTRAINT oauth_grants_dpop_jkt_check CHECK ((octet_length(dpop_jkt) = 32)),
     CONSTRAINT oauth_grants_limits CHECK (public.limits_are_valid(limits)),
     CONSTRAINT oauth_grants_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
     CONSTRAINT oauth_grants_refresh_hash_check CHECK ((octet_length(refresh_hash) = 32)),
@@ -3773,6 +3782,7 @@ COMMENT ON COLUMN public.oauth_grants.resource IS 'what its tokens open';
 COMMENT ON COLUMN public.oauth_grants.version IS 'rises with each change of permissions; the end of the connection is one more';
 COMMENT ON COLUMN public.oauth_grants.expiry_noted_at IS 'when a job found that it had expired, and announced it';
 COMMENT ON COLUMN public.oauth_grants.reminded_at IS 'when the merchant was reminded to renew it';
+COMMENT ON COLUMN public.oauth_grants.dpop_jkt IS 'the key that must refresh: of public applications alone, others authenticate';
 CREATE TABLE public.oauth_refresh_retries (
     grant_id uuid NOT NULL,
     generation integer NOT NULL,
@@ -3813,11 +3823,13 @@ CREATE TABLE public.oauth_requests (
     resource text DEFAULT 'api'::text NOT NULL,
     is_pushed boolean DEFAULT false NOT NULL,
     opened_at timestamp with time zone,
+    dpop_jkt bytea,
     CONSTRAINT oauth_requests_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_requests_check CHECK (((decision IS NULL) = (decided_at IS NULL))),
     CONSTRAINT oauth_requests_check1 CHECK ((is_pushed OR (opened_at IS NULL))),
     CONSTRAINT oauth_requests_decision_check CHECK ((decision = ANY (ARRAY['allowed'::text, 'denied'::text]))),
     CONSTRAINT oauth_requests_device_code_hash_check CHECK ((octet_length(device_code_hash) = 32)),
+    CONSTRAINT oauth_requests_dpop_jkt_check CHECK ((octet_length(dpop_jkt) = 32)),
     CONSTRAINT oauth_requests_ending CHECK (((num_nulls(redirect_uri, state, challenge) =
 CASE
     WHEN (device_code_hash IS NULL) THEN 0

@@ -13,7 +13,8 @@ from tollhouse.http.responses import page
 from tollhouse.kernel import scopes
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S
-from tollhouse.oauth.model import ClientView, ConsentRequest
+from tollhouse.oauth.model import ClientView
+from tollhouse.oauth.requests_model import ConsentRequest
 from tollhouse.pages.dashboard.developers import consent
 from tollhouse.pages.dashboard.developers.application import get_client
 
