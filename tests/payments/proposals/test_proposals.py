@@ -91,6 +91,18 @@ async def test_a_price_that_moved_beyond_the_bound_fails(desk: Desk) -> None:
     assert await purse(desk.merchant) == (10_000, 0, 0)
 
 
+async def test_what_costs_something_else_than_was_shown_fails(desk: Desk) -> None:
+    another_price = COPY.replace(
+        "body, amount_minor, currency,\n           created_at", "body, amount_minor - 1, currency,\n           created_at"
+    )
+    assert another_price != COPY
+    [proposal] = await desk.merchant.sql(another_price, (await desk.propose("fulfillments"))["id"], timedelta(), 1)
+    failed = (await desk.decide(proposal)).ok().body
+    assert (failed["status"], failed["error"]["code"]) == ("failed", "price_changed")
+    assert failed["error"]["details"]["currency"] == "EUR"
+    assert await purse(desk.merchant) == (10_000, 0, 0)
+
+
 async def test_nonsense_is_refused_at_once(desk: Desk) -> None:
     nonsense: list[tuple[str, dict[str, Any], dict[str, str]]] = [
         ("withdrawals", {"amount": "ten"}, {"body.amount": "invalid_amount"}),
@@ -173,6 +185,21 @@ async def test_at_most_100_wait(desk: Desk) -> None:
     (await desk.merchant.post("/proposals", {"operation": "withdrawals", "body": WITHDRAWAL}, key="k")).ok(201)
     (await desk.cancel((await desk.api("GET", "/proposals?status=waiting")).ok().body["proposals"][0])).ok()
     await desk.propose()
+
+
+async def test_what_was_canceled_with_its_permission_waits_no_more(desk: Desk) -> None:
+    await desk.merchant.sql(COPY, (await desk.propose())["id"], timedelta(), 99)
+    path = f"/oauth/grants/{(await desk.grant())['grant_id']}"
+    scopes = [scope for scope in (await desk.grant())["scopes"] if scope != "withdrawals:write"]
+    (await desk.merchant.dashboard("PATCH", path, {"scopes": scopes})).ok()
+    await desk.propose("conversions")
+
+
+async def test_a_recipient_of_another_method_is_refused_at_once(desk: Desk) -> None:
+    body = {"name": "Nina", "method_id": "sandbox:USD", "receiver": "Nina's account"}
+    nina = (await desk.merchant.post("/withdrawal-recipients", body, key="nina")).ok(201).body
+    refused = await desk.request(receiver=None, recipient_id=nina["id"])
+    assert refused.field_errors() == {"body.method_id": "recipient_mismatch"}
 
 
 async def test_the_merchants_list_is_filtered(desk: Desk) -> None:

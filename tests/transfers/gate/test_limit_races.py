@@ -20,11 +20,11 @@ from tests.running import KEY, Service, as_application, settings_for
 from tests.transfers.balance_payments.test_crashes import TABLES
 from tests.transfers.gate.test_limits import new_key, withdrawals
 from tests.transfers.withdrawals.steps import TO_NINA, fund
-from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.identity.model import Caller, ProposalRequired
 from tollhouse.accounts.spending import limits as limiting
 from tollhouse.accounts.spending import store as spent_store
 from tollhouse.accounts.spending.limits import LimitsOwner
-from tollhouse.accounts.spending.model import NO_LIMITS, Limit, LimitKind, Limits
+from tollhouse.accounts.spending.model import NO_LIMITS, ConnectionLimitExceeded, Limit, LimitKind, Limits
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.database import embedded
 from tollhouse.kernel import actor as acting
@@ -34,6 +34,7 @@ from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import ALL
 from tollhouse.transfers.balance_payments import actions as balance_payments
 from tollhouse.transfers.balance_payments.model import NewBalancePayment
+from tollhouse.transfers.gate import spending
 from tollhouse.transfers.withdrawals import actions as withdrawing
 from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 
@@ -249,6 +250,27 @@ async def test_first_limits_meanwhile(crowd: Crowd, still: Service) -> None:
     assert {answer.status for answer in answers if isinstance(answer, Answer)} <= {201, 403, 503}
     await asyncio.gather(*(crowd.spend("withdrawals", 100) for _ in range(LIMIT // 100)))
     assert await crowd.spent() == {"withdrawals": (LIMIT, LIMIT // 100)}
+    await services.db.close()
+
+
+async def test_standing_orders_against_first_limits(crowd: Crowd, still: Service) -> None:
+    """What the service would do later, uncounted, is not set up by who was let in before there were limits."""
+    services, owner = still.create_services(), await crowd.owner()
+    await crowd.another_day(NO_LIMITS)
+    by = acting.Actor("application", crowd.app.client_id, credential_id=owner.credential_id)
+    env = owner.env
+
+    async def check(work: Work) -> None:
+        await spending.ensure_standing_order(work, env, "conversions", "EUR")
+
+    await services.transact(check, clock.now(), by)
+    await services.transact(lambda work: limiting.replace(work, owner, per_day("conversions")), clock.now())
+    with pytest.raises(ConnectionLimitExceeded):
+        await services.transact(check, clock.now(), by)
+    await services.transact(lambda work: limiting.replace(work, owner, NO_LIMITS), clock.now())
+    await crowd.payer.sql("UPDATE oauth_grants SET proposals_only = true WHERE id = $1::uuid", str(owner.credential_id))
+    with pytest.raises(ProposalRequired):
+        await services.transact(check, clock.now(), by)
     await services.db.close()
 
 

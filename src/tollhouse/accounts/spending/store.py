@@ -14,6 +14,11 @@ SPEND = """
 # Waits for those who spend, so that nothing passes by the old limits afterwards.
 LOCK = "SELECT limits_lock(merchant_id, mode, spender) FROM limits_of_credential($1) WHERE merchant_id = $2"
 GET = "SELECT limits FROM limits_of_credential($1) WHERE merchant_id = $2"
+GET_STANDING = """
+    SELECT c.limits, EXISTS (SELECT FROM oauth_grants g WHERE g.id = $1 AND g.proposals_only)
+           OR EXISTS (SELECT FROM api_keys k WHERE k.id = $1 AND k.proposals_only) AS proposals_only
+    FROM limits_of_credential($1) c WHERE c.merchant_id = $2
+"""
 REPLACE = "SELECT limits_replace($1, $2)"
 SPENT = """
     SELECT u.kind, u.currency, sum(u.amount_minor - u.given_back_minor)::bigint AS month,
@@ -65,6 +70,15 @@ async def lock(tx: Tx, merchant_id: UUID, credential_id: UUID) -> Limits | None:
     await tx.execute(LOCK, credential_id, merchant_id)
     row = await tx.fetchrow(GET, credential_id, merchant_id)
     return None if row is None else read_limits(row["limits"])
+
+
+async def lock_standing(tx: Tx, merchant_id: UUID, credential_id: UUID) -> tuple[Limits, bool]:
+    """The limits of a connection or key, and whether it may only propose, which do not change until the transaction ends."""
+    await tx.execute(LOCK, credential_id, merchant_id)
+    row = await tx.fetchrow(GET_STANDING, credential_id, merchant_id)
+    if row is None:
+        raise AssertionError("a credential of another merchant")
+    return read_limits(row["limits"]), row["proposals_only"]
 
 
 async def replace(tx: Tx, credential_id: UUID, new: Limits) -> None:

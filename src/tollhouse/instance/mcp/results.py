@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import msgspec
 
+from tollhouse.accounts.audit.model import ELLIPSIS, SECRET_PATH_FIELDS
 from tollhouse.kernel.limits import MCP_RESULT_BYTES_MAX
 from tollhouse.webhooks.request_log.redaction import HIDDEN, ID_OR_TIME, SECRET, is_private
 
@@ -44,6 +45,8 @@ def marked(value: Any, base_url: str, name: str = "") -> Any:
         return {member: marked(item, base_url, member) for member, item in members.items()}
     if not isinstance(value, str):
         return value
+    if name in SECRET_PATH_FIELDS:
+        value = _without_path(value)
     if not value or _is_made_here(name, value, base_url):
         return SECRET.sub(HIDDEN, value)
     return {UNTRUSTED: SECRET.sub(HIDDEN, value)}
@@ -57,6 +60,12 @@ def has_marks(value: Any) -> bool:
         return False
     members = cast("Json", value)
     return UNTRUSTED in members or any(has_marks(item) for item in members.values())
+
+
+def _without_path(url: str) -> str:
+    """The host of a URL: its path may be a secret, and it may have a password."""
+    host = url.partition("://")[2].partition("/")[0].partition("?")[0].rpartition("@")[2]
+    return f"https://{host}/{ELLIPSIS}"
 
 
 def _is_of_others(name: str) -> bool:

@@ -32,7 +32,7 @@ from tollhouse.payments.proposals.model import (
 )
 from tollhouse.payments.proposals.operations import OPERATIONS, ProposedAmount, parse_body, require_scope, within_body
 from tollhouse.payments.proposals.store import Ending
-from tollhouse.transfers.orders.errors import InvalidState
+from tollhouse.transfers.orders.errors import InvalidState, PriceChanged
 
 Transact = Callable[[Callable[[Work], Awaitable[Proposal]]], Awaitable[Proposal]]
 """Runs an action in a transaction, by the user who decides."""
@@ -127,10 +127,20 @@ async def _run(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
         raise InvalidState("canceled" if status == "waiting" else status)
     operation = OPERATIONS[proposal.operation]
     try:
-        result_id = await operation.run(work, caller, parse_body(proposal.operation, proposal.body))
+        body = parse_body(proposal.operation, proposal.body)
+        _ensure_as_shown(work, proposal, await operation.check(work, caller, body))
+        result_id = await operation.run(work, caller, body)
     except ApiError as error:
         raise OperationRefused(error) from error
     return await _end(work, proposal, Ending("approved", user_id, result_id), "proposal.approved")
+
+
+def _ensure_as_shown(work: Work, proposal: Proposal, subject: ProposedAmount) -> None:
+    """Raise `PriceChanged` where it would cost something else than the merchant was shown."""
+    if (subject.amount_minor, subject.currency) != (proposal.amount_minor, proposal.currency):
+        catalogue, minor = work.services.catalogue, subject.amount_minor
+        amount = None if minor is None else catalogue.format_amount(minor, subject.currency)
+        raise PriceChanged({"amount": amount, "amount_minor": minor, "currency": subject.currency})
 
 
 async def _end(work: Work, proposal: Proposal, ending: Ending, event_type: AuditEventType) -> Proposal:

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tollhouse.accounts.identity.model import Caller, MissingScope
 from tollhouse.http.bodies import ValidationContext, decode_body
 from tollhouse.http.services import Work
+from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
 from tollhouse.payments.proposals.model import ProposalOperation
 from tollhouse.payments.refunds import actions as refunds
@@ -92,6 +93,8 @@ async def _check_withdrawal(work: Work, caller: Caller, new: NewWithdrawal) -> P
             saved = await recipients_store.get(work.tx, env, new.recipient_id)
         except NotFound:
             raise _unknown("recipient_id") from None
+        if saved.method_id != method.method_id:
+            raise ValidationFailed(FieldError("method_id", "recipient_mismatch", messages.METHOD_OF_RECIPIENT))
         payee, name = Payee(saved.receiver, saved.provider_fields, saved.id), f"{saved.name}, "
     acceptance.ensure_payable(services, env, payee, method, terms)
     return ProposedAmount(method.currency, terms.amount_minor, name + mask(payee.receiver, method.receiver_type))

@@ -55,7 +55,7 @@ PROPOSER = """
 """
 COUNT_WAITING = """
     SELECT count(*) FROM proposals p
-    WHERE (p.grant_id = $2 OR p.api_key_id = $3) AND p.status = 'waiting' AND p.expires_at > $1
+    WHERE (p.grant_id = $2 OR p.api_key_id = $3) AND p.status = 'waiting' AND proposals_status_at(p, $1) = 'waiting'
 """
 HAS_WAITING = """
     SELECT EXISTS (SELECT FROM proposals p WHERE p.merchant_id = $2 AND p.mode = $3 AND p.status = 'waiting'

@@ -8,6 +8,7 @@ credential that has not been counted.
 from datetime import datetime, timedelta
 from uuid import UUID
 
+from tollhouse.accounts.identity.model import ProposalRequired
 from tollhouse.accounts.spending import store
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded, ExceededLimit, LimitKind, LimitReason
 from tollhouse.http.services import Services, Work
@@ -54,14 +55,17 @@ async def ensure_unexpired(work: Work, env: MerchantEnv, kind: LimitKind, curren
 
 
 async def ensure_standing_order(work: Work, env: MerchantEnv, kind: LimitKind, currency: str) -> None:
-    """Check a credential that sets up what the service does later, uncounted. Raises `ConnectionLimitExceeded`.
+    """Check a credential that sets up what the service does later, uncounted.
 
-    Only one whose limits do not concern this kind may do so.
+    Only one whose limits do not concern this kind, and that may do more than propose, may do so. No row of it is counted, so
+    it is asked here again, in whatever way it was let in. Raises `ConnectionLimitExceeded` and `ProposalRequired`.
     """
-    credential_id = _limited(work)
+    credential_id = work.actor.credential_id
     if credential_id is None:
         return
-    limits = await store.get(work.tx, env.merchant_id, credential_id)
+    limits, proposals_only = await store.lock_standing(work.tx, env.merchant_id, credential_id)
+    if proposals_only:
+        raise ProposalRequired
     is_restricted = limits.recipients is not None and kind == "withdrawals"
     if is_restricted or limits.expires_at is not None or any(limit.kind == kind for limit in limits.limits):
         raise _never(kind, currency, "standing_order")
