@@ -102,7 +102,7 @@ async def test_stale_form_keeps_values_and_shows_differences(app: Application) -
         assert words in page.text
     assert page.text.count('role="rowheader"') == 4
     assert "Load the latest settings" in page.text
-    (await save(app, [*hidden(page).items(), *form[3:]])).ok(409)
+    (await save(app, [*hidden(page).items(), *form[4:]])).ok(409)
     now = await record(app)
     assert (now["name"], now["version"]) == ("Saved meanwhile", 2)
 
@@ -258,3 +258,31 @@ async def test_suspended_owner_can_read_disconnect_and_revoke(app: Application, 
         assert forms(page) == ["/signout"]
     await post(app.owner, url_of(app, "/connections/disconnect"), confirm="Northwind Ledger")
     await post(app.owner, url_of(app, "/revoke"), confirm="Northwind Ledger")
+
+
+async def test_protocol_settings_are_in_the_form(app: Application) -> None:
+    page = await seen(app.owner, url_of(app, "/settings"))
+    assert "Authentication by keys" in page
+    (await save(app, [*await filled_form(app), ("flag", "require_par"), ("flag", "dpop_bound")])).ok(303)
+    now = await record(app)
+    assert (now["require_par"], now["dpop_bound"]) == (True, True)
+    form = [field for field in await filled_form(app, name="Typed") if field[0] != "flags"]
+    (await save(app, form)).ok(303)
+    now = await record(app)
+    assert (now["require_par"], now["dpop_bound"], now["name"]) == (True, True, "Typed")
+    stale = [*await filled_form(app), ("flag", "dpop_bound")]
+    (await save(app, [*await filled_form(app), ("flag", "require_par")])).ok(303)
+    assert (await record(app))["dpop_bound"] is False
+    shown = await save(app, stale)
+    assert "<code>require_par</code>" in shown.text
+    assert shown.status == 409
+
+
+async def test_public_applications_have_no_keys_in_the_form(bob: Actor) -> None:
+    app = await application(bob, "public", token_endpoint_auth_method="none")  # noqa: S106 - a method
+    page = await seen(bob, url_of(app, "/settings"))
+    assert "Authentication by keys" not in page
+    assert "Tokens bound to a key" in page
+    (await save(app, [*await filled_form(app), ("flag", "dpop_bound")])).ok(303)
+    now = await record(app)
+    assert (now["token_endpoint_auth_method"], now["dpop_bound"]) == ("none", True)

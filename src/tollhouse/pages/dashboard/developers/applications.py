@@ -29,6 +29,7 @@ VERSION_DIGITS_MAX = 18
 LISTS = ("redirect_uris", "scopes", "grant_types", "jwks")
 """Fields whose errors name an entry."""
 LINKS = ("logo_uri", "policy_uri", "tos_uri")
+FLAGS = ("require_par", "dpop_bound")
 
 
 class ApplicationForm(Struct, frozen=True):
@@ -45,9 +46,12 @@ class ApplicationForm(Struct, frozen=True):
     logo_uri: str = ""
     policy_uri: str = ""
     tos_uri: str = ""
-    token_endpoint_auth_method: str = ""
+    token_endpoint_auth_method: str | None = ""
+    """None: the form did not have fields of keys, as for a public application."""
     jwks: str = ""
     jwks_uri: str = ""
+    flags: tuple[str, ...] | None = ()
+    """The names of those that are set; None: the form did not have them."""
 
     @property
     def has_keys(self) -> bool:
@@ -65,11 +69,16 @@ class ApplicationForm(Struct, frozen=True):
             scopes=list(self.scopes),
             grant_types=UNSET if self.grant_types is None else list(self.grant_types),
             **{name: getattr(self, name) or None for name in LINKS},
-            token_endpoint_auth_method=self.token_endpoint_auth_method or None,
-            jwks=_parsed(self.jwks),
-            jwks_uri=self.jwks_uri.strip() or None,
+            **{} if self.flags is None else {name: name in self.flags for name in FLAGS},
+            **self._keys(),
             version=version,
         )
+
+    def _keys(self) -> dict[str, Any]:
+        if self.token_endpoint_auth_method is None:
+            return {}
+        method, uri = self.token_endpoint_auth_method or None, self.jwks_uri.strip() or None
+        return {"token_endpoint_auth_method": method, "jwks": _parsed(self.jwks), "jwks_uri": uri}
 
 
 class Difference(Struct, frozen=True):
@@ -91,9 +100,10 @@ def read_form(form: Form) -> ApplicationForm:
         tuple(form.all("scope")),
         tuple(form.all("grant_type")) if form.one("grant_types") else None,
         *(form.one(name) or "" for name in LINKS),
-        token_endpoint_auth_method=form.one("token_endpoint_auth_method") or "",
+        token_endpoint_auth_method=(form.all("token_endpoint_auth_method") or [None])[0],
         jwks=(form.one("jwks") or "").replace("\r\n", "\n"),
         jwks_uri=form.one("jwks_uri") or "",
+        flags=tuple(form.all("flag")) if form.one("flags") else None,
     )
 
 
@@ -111,6 +121,7 @@ def form_of(client: ClientView) -> ApplicationForm:
         token_endpoint_auth_method=client.token_endpoint_auth_method or "",
         jwks="" if client.jwks is None else json.dumps(client.jwks, indent=2),
         jwks_uri=client.jwks_uri or "",
+        flags=tuple(name for name in FLAGS if getattr(client, name)),
     )
 
 
@@ -130,12 +141,21 @@ def differences(form: ApplicationForm, client: ClientView) -> list[Difference]:
         "redirect_uris": ("\n".join(form.to_body().redirect_uris), saved.redirect_uris),
         "grant_types": tuple("\n".join(sorted(kept.grant_types or ())) for kept in (form, saved)),
         **{name: (getattr(form, name), getattr(saved, name)) for name in LINKS},
-        "token_endpoint_auth_method": (form.token_endpoint_auth_method, saved.token_endpoint_auth_method),
-        "jwks": (form.jwks if _parsed(form.jwks) != client.jwks else saved.jwks, saved.jwks),
-        "jwks_uri": (form.jwks_uri.strip(), saved.jwks_uri),
+        "flags": tuple("\n".join(sorted(kept.flags or ())) for kept in (form, saved)),
+        **_differences_of_keys(form, saved, client),
         "scopes": (_scopes_only_in(form, saved), _scopes_only_in(saved, form)),
     }
     return [Difference(name, submitted, kept) for name, (submitted, kept) in pairs.items() if submitted != kept]
+
+
+def _differences_of_keys(form: ApplicationForm, saved: ApplicationForm, client: ClientView) -> dict[str, tuple[str, str]]:
+    if form.token_endpoint_auth_method is None:
+        return {}
+    return {
+        "token_endpoint_auth_method": (form.token_endpoint_auth_method, saved.token_endpoint_auth_method or ""),
+        "jwks": (form.jwks if _parsed(form.jwks) != client.jwks else saved.jwks, saved.jwks),
+        "jwks_uri": (form.jwks_uri.strip(), saved.jwks_uri),
+    }
 
 
 def form_context(form: ApplicationForm, error: ApiError | None = None) -> dict[str, Any]:
