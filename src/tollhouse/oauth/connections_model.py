@@ -48,6 +48,7 @@ ENDED_REASONS: Mapping[str, EndedReason] = {
     "disconnected_by_merchant": "merchant",
     "password_reset": "merchant",
     "stopped_by_merchant": "merchant",
+    "address_undone": "merchant",
     "disconnected_by_owner": "owner",
     "revoked_by_application": "revoke_endpoint",
     "refresh_token_replayed": "refresh_replayed",

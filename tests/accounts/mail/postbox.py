@@ -11,7 +11,7 @@ from email.message import EmailMessage
 from typing import Self
 
 CLOSES_WITHIN_S = 2
-LINK = re.compile(r"^http://\S+/(?:verify|reset)/\S+$", re.MULTILINE)
+LINK = re.compile(r"^http://\S+/(?:verify|reset|address/confirm|address/undo)/\S+$", re.MULTILINE)
 
 
 @dataclass

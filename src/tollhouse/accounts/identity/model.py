@@ -140,6 +140,40 @@ class MembershipView(Struct, frozen=True):
     role: Role
 
 
+class AddressChange(Struct, frozen=True):
+    """A change of the address by which a person signs in: requested, confirmed or withdrawn, and perhaps undone.
+
+    The facts are moments; what can be done with it is compared with the present.
+    """
+
+    id: UUID
+    user_id: UUID
+    old_email: str
+    old_key: str
+    new_email: str
+    new_key: str
+    requested_at: datetime
+    expires_at: datetime
+    withdrawn_at: datetime | None
+    confirmed_at: datetime | None
+    undo_until: datetime | None
+    undone_at: datetime | None
+    was_verified: bool
+
+    @property
+    def ends_at(self) -> datetime:
+        """Until when it can be confirmed, or, once it is, undone."""
+        return self.undo_until or self.expires_at
+
+    def can_be_confirmed(self, now: datetime) -> bool:
+        """Whether the link in the email to the new address works, or has confirmed it."""
+        return self.withdrawn_at is None and self.undone_at is None and now < self.expires_at
+
+    def can_be_undone(self, now: datetime) -> bool:
+        """Whether the link in the email to the old address works, or has undone it."""
+        return self.undo_until is not None and now < self.undo_until
+
+
 class Operator(Struct, frozen=True):
     """An operator of this server, from an active session."""
 

@@ -8,7 +8,15 @@ from uuid import UUID
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import members_store, second_factor_store, sessions_store, store, throttle, users_store
+from tollhouse.accounts.identity import (
+    address_changes_store,
+    members_store,
+    second_factor_store,
+    sessions_store,
+    store,
+    throttle,
+    users_store,
+)
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors, verify_password
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.throttle import FailureLimit, RateLimited
@@ -75,7 +83,7 @@ async def reset(request: Request, secret: str, password: str) -> None:
     """Set the password and use the link. Raises `MailLinkExpired`, and `ValidationFailed`, which keeps the link.
 
     The second factor is kept. If the address was never verified, somebody else may have signed up with it: then API keys,
-    grants and the second factor are revoked.
+    grants and the second factor are revoked. While a change of the address can be undone, the link was sent to the old one.
     """
     owner = await find_reset_owner(request, secret)
     if errors := password_errors("password", password):
@@ -91,7 +99,8 @@ async def reset(request: Request, secret: str, password: str) -> None:
         await sessions_store.revoke_all(work.tx, owner.user_id, request.now)
         by = request.actor_of("person", owner.user_id)
         await record.event_of_user(work, owner.user_id, "password.set_by_mail", by)
-        if user["verified_at"] is None:
+        change = await address_changes_store.current(work.tx, owner.user_id, request.now)
+        if user["verified_at"] is None or (change is not None and not change.was_verified):
             await _revoke_all(work, user, by)
         await _notify(work.tx, user, request.now)
 
@@ -152,5 +161,6 @@ async def _revoke_credentials(work: Work, merchant_id: MerchantId, by: Actor) ->
 
 
 async def _notify(tx: Tx, user: Row, now: datetime) -> None:
+    await address_changes_store.withdraw(tx, user["id"], now)
     await outbox.invalidate_resets(tx, user["id"], now)
     await outbox.enqueue(tx, Email("password_changed", user["email"], user["language"], user["id"]), now)

@@ -5,11 +5,19 @@ Expiry is checked when a row is used; the jobs only bound the size of the tables
 
 from datetime import timedelta
 
-from tollhouse.accounts.identity import jti_store, operators_store, sessions_store, store, users_store
+from tollhouse.accounts.identity import (
+    address_api,
+    address_changes_store,
+    jti_store,
+    operators_store,
+    sessions_store,
+    store,
+    users_store,
+)
 from tollhouse.http.services import Services
 from tollhouse.http.slice import HOURLY_S, Job, Slice
 from tollhouse.kernel import clock
-from tollhouse.kernel.limits import KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
+from tollhouse.kernel.limits import ADDRESS_REQUEST_KEPT_S, KNOWN_DEVICE_S, OPERATOR_SESSION_IDLE_S, SESSION_IDLE_S
 from tollhouse.platform.database.cleanup import delete_in_batches
 
 
@@ -28,6 +36,11 @@ async def delete_devices(services: Services) -> None:
     await _delete(services, users_store.DELETE_UNUSED_DEVICES, KNOWN_DEVICE_S)
 
 
+async def delete_address_requests(services: Services) -> None:
+    """Delete requests to change an address that were not confirmed."""
+    await _delete(services, address_changes_store.DELETE_UNCONFIRMED, ADDRESS_REQUEST_KEPT_S)
+
+
 async def delete_failures(services: Services) -> None:
     """Delete failed attempts that no longer count."""
     await _delete(services, store.DELETE_OLD_FAILURES, 0)
@@ -43,11 +56,13 @@ async def _delete(services: Services, statement: str, age_s: int) -> None:
 
 
 SLICE = Slice(
+    operations=(*address_api.OPERATIONS,),
     jobs=(
         Job(60, delete_failures),
         Job(60, delete_jtis),
         Job(HOURLY_S, delete_sessions),
         Job(HOURLY_S, delete_operator_sessions),
         Job(HOURLY_S, delete_devices),
+        Job(HOURLY_S, delete_address_requests),
     ),
 )

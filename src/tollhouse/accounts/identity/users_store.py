@@ -7,9 +7,13 @@ from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.ids import MerchantId, Mode, UserId
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
+# Who takes an address waits for whoever else takes or leaves it, and then sees what became of it.
+LOCK_ADDRESS = "SELECT pg_advisory_xact_lock(hashtextextended('address ' || $1, 0))"
+# An address that was left can be taken back for some time.
 INSERT = """
     INSERT INTO users (id, merchant_id, email, email_key, password_hash, created_at, language)
-    VALUES ($1, $2, $3, $4, $5, $6, $7)
+    SELECT $1, $2, $3, $4, $5, $6, $7
+    WHERE NOT EXISTS (SELECT FROM address_changes c WHERE c.old_key = $4 AND c.undone_at IS NULL AND c.undo_until > $6)
     ON CONFLICT (email_key) DO NOTHING
 """
 FIND_BY_EMAIL = """
@@ -76,6 +80,7 @@ DELETE_DEVICES_OF_USER = "DELETE FROM known_devices WHERE user_id = $1"
 DELETE_FACTOR_OF_USER = "DELETE FROM second_factors WHERE holder_id = $1"
 DELETE_CODES_OF_USER = "DELETE FROM backup_codes WHERE holder_id = $1"
 DELETE_MEMBERSHIPS_OF_USER = "DELETE FROM members WHERE user_id = $1"
+DELETE_ADDRESSES_OF_USER = "DELETE FROM address_changes WHERE user_id = $1"
 DELETE_USER = "DELETE FROM users WHERE id = $1"
 DELETE_WITH_USER = {
     "sessions": DELETE_SESSIONS_OF_USER,
@@ -83,6 +88,7 @@ DELETE_WITH_USER = {
     "second_factors": DELETE_FACTOR_OF_USER,
     "backup_codes": DELETE_CODES_OF_USER,
     "members": DELETE_MEMBERSHIPS_OF_USER,
+    "address_changes": DELETE_ADDRESSES_OF_USER,
     "users": DELETE_USER,
 }
 
@@ -103,8 +109,17 @@ async def insert(
     language: str,
     now: datetime,
 ) -> bool:
-    """Insert a user; False if the email has an account. `merchant_id` is of the merchant that the user opens, else None."""
+    """Insert a user; False if the email has an account, or is kept for one.
+
+    `merchant_id` is of the merchant that the user opens, else None.
+    """
+    await lock_address(tx, key)
     return await tx.execute(INSERT, user_id, merchant_id, email, key, password_hash, now, language) == 1
+
+
+async def lock_address(tx: Tx, key: str) -> None:
+    """Wait for others that take or leave this address, until the transaction ends."""
+    await tx.execute(LOCK_ADDRESS, key)
 
 
 async def find_by_email(db: Pool, email_key: str) -> Row | None:

@@ -5,6 +5,7 @@ Values in it are not translated and not trusted: `Text` keeps them apart from th
 
 from collections.abc import Callable, Mapping
 
+from tollhouse.accounts.mail.address_contents import CONTENTS as ADDRESS
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
 from tollhouse.accounts.mail.model import EmailKind
 from tollhouse.accounts.mail.team_contents import CONTENTS as TEAM
@@ -362,5 +363,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "application_expiring": _application_expiring,
     "proposal_waiting": _proposal_waiting,
     **TEAM,
+    **ADDRESS,
 }
 """The content of each kind."""

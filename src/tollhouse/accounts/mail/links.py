@@ -34,13 +34,13 @@ class LinkOwner(NamedTuple):
     verified: bool
 
 
-def link_secret(keys: KeyRing, kind: LinkKind, mail_id: UUID) -> str:
-    """The secret at the end of the email's link."""
-    return urlsafe_b64encode(mail_id.bytes + keys.mac(_mac_input(kind, mail_id))).decode()
+def link_secret(keys: KeyRing, kind: LinkKind, link_id: UUID) -> str:
+    """The secret at the end of the email's link. `link_id` is that of the email, or of what the link is about."""
+    return urlsafe_b64encode(link_id.bytes + keys.mac(_mac_input(kind, link_id))).decode()
 
 
 def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None:
-    """The email of a link secret; None if its MAC or form is wrong."""
+    """The ID in a link secret; None if its MAC or form is wrong."""
     if len(secret) != SECRET_CHARS or not secret.isascii():
         return None
     try:

@@ -10,7 +10,14 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.kernel.clock import Timestamp
-from tollhouse.kernel.limits import MAIL_NOTICE_S, MAIL_RETRY_AFTER_S, RESET_LINK_S, VERIFY_LINK_S
+from tollhouse.kernel.limits import (
+    ADDRESS_LINK_S,
+    ADDRESS_UNDO_S,
+    MAIL_NOTICE_S,
+    MAIL_RETRY_AFTER_S,
+    RESET_LINK_S,
+    VERIFY_LINK_S,
+)
 from tollhouse.kernel.names import is_readable
 
 EmailKind = Literal[
@@ -39,10 +46,27 @@ EmailKind = Literal[
     "application_expiring",
     "proposal_waiting",
     "everything_stopped",
+    "address_requested",
+    "confirm_address",
+    "undo_address",
+    "address_undone",
 ]
-LinkKind = Literal["verify", "reset"]
-LINK_KINDS: tuple[LinkKind, ...] = ("verify", "reset")
-LIFETIMES_S: dict[EmailKind, int] = {"verify": VERIFY_LINK_S, "reset": RESET_LINK_S}
+LinkKind = Literal["verify", "reset", "confirm_address", "undo_address"]
+LINK_PATHS: dict[EmailKind, tuple[LinkKind, str]] = {
+    "verify": ("verify", "/verify"),
+    "reset": ("reset", "/reset"),
+    "confirm_address": ("confirm_address", "/address/confirm"),
+    "undo_address": ("undo_address", "/address/undo"),
+}
+"""The kinds of email that have a link with a secret, and the path before the secret."""
+LINK_FACT = "link_id"
+"""The fact with the ID that the secret of the link is made of, where it is not that of the email."""
+LIFETIMES_S: dict[EmailKind, int] = {
+    "verify": VERIFY_LINK_S,
+    "reset": RESET_LINK_S,
+    "confirm_address": ADDRESS_LINK_S,
+    "undo_address": ADDRESS_UNDO_S,
+}
 """How long an email is useful, or its link valid; all others for `MAIL_NOTICE_S`."""
 NotificationTopic = Literal["disputes", "withdrawals", "refunds", "projects", "webhooks", "applications"]
 TOPICS: dict[EmailKind, NotificationTopic] = {

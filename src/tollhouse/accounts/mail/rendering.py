@@ -6,6 +6,7 @@ from email.headerregistry import Address
 from email.message import EmailMessage
 from email.utils import format_datetime, parseaddr
 from urllib.parse import urlsplit
+from uuid import UUID
 
 import idna
 from msgspec import Struct
@@ -13,7 +14,7 @@ from msgspec import Struct
 from tollhouse.accounts.mail import links
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
 from tollhouse.accounts.mail.contents import CONTENTS, foot_of
-from tollhouse.accounts.mail.model import LINK_KINDS, QueuedEmail
+from tollhouse.accounts.mail.model import LINK_FACT, LINK_PATHS, QueuedEmail
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Services
 from tollhouse.http.texts import Texts
@@ -39,9 +40,10 @@ def render(services: Services, queued: QueuedEmail) -> RenderedEmail:
     """Render an email in the language of its reader. Links use the base URL, whatever host the request named."""
     email, base_url = queued.email, services.settings.base_url
     link = ""
-    for kind in LINK_KINDS:
-        if kind == email.kind:
-            link = f"{base_url}/{kind}/{links.link_secret(services.keys, kind, queued.id)}"
+    if email.kind in LINK_PATHS:
+        kind, path = LINK_PATHS[email.kind]
+        link_id = UUID(email.facts[LINK_FACT]) if LINK_FACT in email.facts else queued.id
+        link = f"{base_url}{path}/{links.link_secret(services.keys, kind, link_id)}"
     formats = Formats(email.language)
     created_at, useful_until = formats.moment(queued.created_at), formats.moment(queued.useful_until)
     values = EmailValues(base_url, link, created_at, useful_until, email.user_id is None, email.facts)

@@ -37,7 +37,7 @@ async def delete_emails(services: Services) -> None:
 async def _send(services: Services, queued: QueuedEmail, now: datetime) -> None:
     try:
         is_addressed = queued.email.user_id is not None or queued.email.kind != "reset"
-        addressed = queued if is_addressed else await store.set_recipient(services.db, queued)
+        addressed = queued if is_addressed else await store.set_recipient(services.db, queued, now)
         if addressed is None:
             return
         if addressed.useful_until <= now:

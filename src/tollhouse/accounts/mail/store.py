@@ -26,10 +26,15 @@ LEASE_DUE = """
                  FOR UPDATE SKIP LOCKED)
     RETURNING id, about, user_id, recipient, language, facts, created_at, useful_until, attempts
 """
-# From here on the email belongs to a user, and its link works.
+# From here on the email belongs to a user, and its link works. While a change of the address can be undone, the email goes to
+# the old address, for whichever of the two it was requested.
 SET_RECIPIENT = """
-    UPDATE mails m SET user_id = u.id, recipient = u.email, language = u.language
-    FROM users u WHERE m.id = $1 AND m.attempts = $2 AND m.user_id IS NULL AND u.email_key = m.recipient
+    UPDATE mails m SET user_id = u.id, recipient = coalesce(c.old_email, u.email), language = u.language
+    FROM users u
+    LEFT JOIN address_changes c ON c.user_id = u.id AND c.undone_at IS NULL AND c.undo_until > $3
+    WHERE m.id = $1 AND m.attempts = $2 AND m.user_id IS NULL AND u.id = coalesce(
+        (SELECT id FROM users WHERE email_key = m.recipient),
+        (SELECT user_id FROM address_changes WHERE old_key = m.recipient AND undone_at IS NULL AND undo_until > $3))
     RETURNING m.id, m.about, m.user_id, m.recipient, m.language, m.facts, m.created_at, m.useful_until, m.attempts
 """
 DELETE_UNADDRESSED = "DELETE FROM mails WHERE id = $1 AND attempts = $2 AND user_id IS NULL"
@@ -51,7 +56,9 @@ SCHEDULE_RETRY = """
 LINK_OWNER = """
     SELECT m.user_id, u.email, u.verified_at IS NOT NULL AND m.used_at IS NOT NULL AS verified,
            m.used_at IS NULL AND m.useful_until > $3 AS active
-    FROM mails m JOIN users u ON u.id = m.user_id WHERE m.id = $1 AND m.about = $2 AND m.recipient = u.email
+    FROM mails m JOIN users u ON u.id = m.user_id
+    LEFT JOIN address_changes c ON m.about = 'reset' AND c.user_id = u.id AND c.undone_at IS NULL AND c.undo_until > $3
+    WHERE m.id = $1 AND m.about = $2 AND m.recipient = coalesce(c.old_email, u.email)
 """
 USE_LINK = """
     UPDATE mails SET used_at = $3
@@ -101,9 +108,9 @@ async def lease_due(db: Pool, now: datetime, until: datetime, limit: int) -> lis
     return [_queued(row) for row in await db.fetch(LEASE_DUE, now, until, limit)]
 
 
-async def set_recipient(db: Pool, queued: QueuedEmail) -> QueuedEmail | None:
+async def set_recipient(db: Pool, queued: QueuedEmail, now: datetime) -> QueuedEmail | None:
     """The email with the user of its address; without such a user it is deleted, and the result is None."""
-    row = await db.fetchrow(SET_RECIPIENT, queued.id, queued.attempts)
+    row = await db.fetchrow(SET_RECIPIENT, queued.id, queued.attempts, now)
     if row is None:
         await db.execute(DELETE_UNADDRESSED, queued.id, queued.attempts)
         return None

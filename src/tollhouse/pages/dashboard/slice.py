@@ -2,7 +2,7 @@
 
 from tollhouse.http.slice import Slice
 from tollhouse.pages.dashboard import go_live, saved_filters
-from tollhouse.pages.dashboard.account import audit_log, business, password, security, sign_in, stop_everything
+from tollhouse.pages.dashboard.account import address, audit_log, business, password, security, sign_in, stop_everything
 from tollhouse.pages.dashboard.balances import (
     balance_payments,
     batches,
@@ -50,6 +50,7 @@ SLICE = Slice(
         *application.OPERATIONS,
         *application_events.OPERATIONS,
         *applications.OPERATIONS,
+        *address.OPERATIONS,
         *audit_log.OPERATIONS,
         *balance_payments.OPERATIONS,
         *business.OPERATIONS,

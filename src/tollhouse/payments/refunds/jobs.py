@@ -8,8 +8,10 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import Provider
 from tollhouse.payments.refunds import actions, store
 from tollhouse.payments.refunds.store import DueRefund
+from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log.events import log
 from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.model import DestinationRefused
 
 BATCH_SIZE = 50
 LEASE = timedelta(seconds=30)
@@ -38,7 +40,11 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
     if not due.accepted and not await gate.may_submit(services.db, provider):
         return  # tried again when the lease ends
     if not due.released:
-        await services.db.transact(lambda tx: gate.release(tx, due.order.id, now, leaves=not provider.is_exported))
+        try:
+            await services.db.transact(lambda tx: _release(tx, due, now, leaves=not provider.is_exported))
+        except DestinationRefused:
+            await _fail(services, due, "refund_declined", now)
+            raise
     if due.accepted:
         await _poll(services, provider, due, now)
         return
@@ -49,6 +55,11 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
         reference = submission.provider_reference or str(due.order.id)
         await store.schedule_poll(services.db, due, now + POLL_INTERVAL_MIN, reference)
     # Unknown: the rail may have it. The refund stays pending, and the same order is submitted again after the lease.
+
+
+async def _release(tx: Tx, due: DueRefund, now: datetime, *, leaves: bool) -> None:
+    await gate.ensure_destination(tx, due.order.id, now)
+    await gate.release(tx, due.order.id, now, leaves=leaves)
 
 
 async def _poll(services: Services, provider: Provider, due: DueRefund, now: datetime) -> None:

@@ -4,7 +4,7 @@ A reservation outlives the connection that it was made with, so only `pay` check
 its time on, whether or not the job has run.
 """
 
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import Literal
 from uuid import UUID
@@ -15,7 +15,7 @@ from tollhouse.accounts.identity.model import ApplicationSuspended, Caller, Conf
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock, limits, scopes
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ClientId, MerchantId, new_id
+from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.holds import HoldCapture
@@ -37,7 +37,7 @@ from tollhouse.transfers.balance_payments.model import (
     parse,
 )
 from tollhouse.transfers.gate import gate, spending
-from tollhouse.transfers.gate.model import MerchantSuspended
+from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits, MerchantSuspended
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.transfers.orders.quotes import ensure_funds
@@ -46,6 +46,8 @@ from tollhouse.transfers.orders.store import clock_offset
 SOURCE = "balance_payment"
 PAY_SCOPE = scopes.parse(["balance-payments:write"]) or Scopes(0)
 BATCH_SIZE = 50
+INFINITY = datetime.max.replace(tzinfo=UTC)
+"""As the database driver reads it."""
 
 
 async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePayment:
@@ -61,8 +63,8 @@ async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePaym
         raise CurrencyNotSupported
     if application.owner_id == caller.env.merchant_id:
         raise SelfPayment
-    await _ensure_not_suspended(work.tx, application.client_id)
     payment = _new_payment(caller, application, currency.code, amount_minor, new, work.now)
+    await _ensure_payable(work, payment, leaves=new.capture)
     await spending.spend(work, "balance_payments", payment.id, payment.currency, payment.amount_minor)
     await gate.let_leave(work.tx, caller.env.merchant_id)
     await ensure_funds(work.tx, payment.env, payment.currency, payment.amount_minor)
@@ -196,16 +198,19 @@ def _new_payment(
     )
 
 
-async def _ensure_not_suspended(tx: Tx, client_id: ClientId) -> None:
-    """Raises `ApplicationSuspended` where the application or its owner is suspended."""
-    if await store.is_suspended(tx, client_id):
+async def _ensure_payable(work: Work, payment: BalancePayment, *, leaves: bool) -> None:
+    """Raises `ApplicationSuspended` where application or owner is; if the money `leaves`, as `gate.ensure_destination`."""
+    found = await store.find_obstacles(work.tx, payment, work.now)
+    if found["is_suspended"]:
         raise ApplicationSuspended
+    if leaves and found["waits_until"] is not None:
+        raise DestinationRefused if found["waits_until"] == INFINITY else DestinationWaits(found["waits_until"])
 
 
 async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, whole: bool = False) -> BalancePayment:
     """Capture an amount of a locked payment. `whole`: only all of it is allowed."""
     await gate.let_leave(work.tx, payment.env.merchant_id)
-    await _ensure_not_suspended(work.tx, payment.client_id)
+    await _ensure_payable(work, payment, leaves=True)
     hold_id = _hold_of(payment, work.now)
     if amount_minor > payment.amount_minor:
         raise CaptureTooLarge({"reserved_minor": payment.amount_minor, "currency": payment.currency})

@@ -34,6 +34,7 @@ from tollhouse.transfers.balance_payments.model import (
     payment_view,
 )
 from tollhouse.transfers.balance_payments.store import BalancePaymentsQuery, ReceivedPaymentsQuery
+from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
@@ -67,6 +68,8 @@ class BalancePaymentList(Struct, frozen=True):
         ConnectionLimitExceeded,
         InsufficientFunds,
         BalanceLimitExceeded,
+        DestinationWaits,
+        DestinationRefused,
     ),
 )
 async def make_balance_payment(caller: Caller, body: NewBalancePayment, work: Work) -> BalancePaymentView:
@@ -106,6 +109,8 @@ async def read_balance_payment(
         CaptureTooLarge,
         ConfidentialClientRequired,
         BalanceLimitExceeded,
+        DestinationWaits,
+        DestinationRefused,
     ),
 )
 async def capture_balance_payment(caller: Caller, payment_id: UUID, body: PartialAmount, work: Work) -> BalancePaymentView:
@@ -183,6 +188,8 @@ async def read_owned_balance_payment(
         InvalidState,
         CaptureTooLarge,
         BalanceLimitExceeded,
+        DestinationWaits,
+        DestinationRefused,
     ),
     recent_authentication="by_content",
 )

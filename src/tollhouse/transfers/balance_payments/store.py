@@ -28,9 +28,10 @@ LIST_APPLICATIONS = """
 """
 # An application without an owner is paid nothing.
 GET_PAYEE = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE id = $1 AND merchant_id IS NOT NULL"
-# An operator suspended the application or its owner.
-IS_SUSPENDED = """
-    SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL
+# Whether an operator suspended the application or its owner, and until when the payment waits after a change of an address.
+OBSTACLES = """
+    SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS is_suspended,
+           balance_payments_wait_until($2, $3, $4, $5, $6) AS waits_until
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
 GET_APPLICATION = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
@@ -176,9 +177,12 @@ async def get_connected(tx: Tx, env: MerchantEnv, client_id: str, scope_mask: in
     return await fetch_one(tx, _application, GET_CONNECTED, env.merchant_id, env.mode, client_id, now, scope_mask)
 
 
-async def is_suspended(tx: Tx, client_id: ClientId) -> bool:
-    """Whether an operator suspended the application or its owner."""
-    return bool(await tx.fetchval(IS_SUSPENDED, client_id))
+async def find_obstacles(tx: Tx, payment: BalancePayment, now: datetime) -> Row:
+    """Whether application or owner `is_suspended`, and when the payment `waits_until`: null, a time, or infinity."""
+    env = payment.env
+    values = (payment.client_id, env.merchant_id, env.mode, payment.owner_id, payment.created_at, now)
+    [row] = await tx.fetch(OBSTACLES, *values)
+    return row
 
 
 async def insert(tx: Tx, payment: BalancePayment) -> bool:

@@ -36,6 +36,8 @@ from tollhouse.transfers.gate import pauses_store, recipients_store, store
 from tollhouse.transfers.gate.model import (
     DailyCount,
     DailyLimitExceeded,
+    DestinationRefused,
+    DestinationWaits,
     MerchantSuspended,
     NotReleased,
     OutgoingTransfer,
@@ -209,6 +211,17 @@ async def _ensure_approved_despite_reset(tx: Tx, transfer: OutgoingTransfer, now
     until = await rules.reset_counts_until(tx, transfer.env.merchant_id, now)
     if until is not None and len(transfer.approvals.given) < rules.TWO:
         raise PasswordWasReset(until)
+
+
+async def ensure_destination(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """Check where a locked transfer goes, before it is released.
+
+    Raises `DestinationWaits` while a change of the address of a user can be undone, unless the destination was paid or saved
+    before the change; and `DestinationRefused` once the change was undone. Money to the payer does not wait.
+    """
+    wait = await store.find_wait(tx, transfer_id, now)
+    if wait is not None:
+        raise DestinationRefused if wait["until"] is None else DestinationWaits(wait["until"])
 
 
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:

@@ -153,6 +153,31 @@ class PasswordWasReset(ApiError):
         super().__init__(members={"details": {"until": stamp(until)}})
 
 
+class DestinationWaits(ApiError):
+    """409: the address of a user of the merchant was changed, and this destination is newer; `details.until` is the end."""
+
+    code, status = "destination_waits", 409
+    message = (
+        "The email address of a user of this merchant was changed less than 72 hours ago. Until that cannot be undone any "
+        "more, money to new recipients waits."
+    )
+    solution = "Wait until `details.until`, or pay a recipient that was paid or saved before the change."
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(members={"details": {"until": stamp(until)}})
+
+
+class DestinationRefused(ApiError):
+    """409: a change of the address of a user was undone, and this destination was new meanwhile."""
+
+    code, status = "destination_refused", 409
+    message = (
+        "A change of the email address of a user of this merchant was undone. Money that was sent to a new recipient before "
+        "that does not leave."
+    )
+    solution = "Create it again if you recognize the recipient. Delete a saved recipient first, and add it again."
+
+
 class MerchantSuspended(ApiError):
     """403: the merchant is suspended."""
 

@@ -47,6 +47,12 @@ REJECT = """
     UPDATE outgoing_transfers SET review = 'rejected', reviewed_at = $2, review_note = $3
     WHERE id = $1 AND released_at IS NULL
 """
+# Without a row it need not wait; `until` is null where it never leaves.
+WAIT = """
+    SELECT nullif(w.until, 'infinity') AS until
+    FROM (SELECT outgoing_transfers_wait_until(o, $2) AS until FROM outgoing_transfers o WHERE o.id = $1) w
+    WHERE w.until IS NOT NULL
+"""
 RELEASE = "UPDATE outgoing_transfers SET released_at = $2 WHERE id = $1 AND released_at IS NULL AND closed_at IS NULL"
 CLOSE = "UPDATE outgoing_transfers SET closed_at = $2 WHERE id = $1 AND closed_at IS NULL"
 # Which payouts a statement shows as debited, matched or not. Some banks return the id in capitals.
@@ -139,6 +145,11 @@ async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer | None:
     """Lock the transfer and return it."""
     return await OUTGOING_TRANSFER.find(tx, LOCK, transfer_id)
+
+
+async def find_wait(tx: Tx, transfer_id: UUID, now: datetime) -> Row | None:
+    """Why a transfer waits after a change of an address: `until`, null if it never leaves. None if it does not wait."""
+    return await tx.fetchrow(WAIT, transfer_id, now)
 
 
 async def approve(

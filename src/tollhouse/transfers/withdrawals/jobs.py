@@ -11,8 +11,9 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import PayoutState, Provider, Submission
 from tollhouse.platform.log.events import log
 from tollhouse.transfers.gate import gate
+from tollhouse.transfers.gate.model import DestinationRefused
 from tollhouse.transfers.orders import quotes
-from tollhouse.transfers.withdrawals import schedules, schedules_store, sending, store
+from tollhouse.transfers.withdrawals import actions, schedules, schedules_store, sending, store
 from tollhouse.transfers.withdrawals.model import Withdrawal
 
 BATCH_SIZE = 50
@@ -58,7 +59,7 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
             return  # tried again when the lease ends
         elif due.status == "approved":
             leaves = not provider.is_exported
-            processing = await services.transact(lambda work: sending.begin(work, due.env, due.id, leaves=leaves), now)
+            processing = await _begin(services, due, now, leaves=leaves)
             await _submit(services, provider, processing, now)
         else:
             await _poll(services, provider, due, now)
@@ -66,6 +67,15 @@ async def advance_one(services: Services, due: Withdrawal, now: datetime) -> Non
         log.info("withdrawal_changed_meanwhile", detail=error.code)
     except Exception as error:  # noqa: BLE001 - one failure must not stop the others
         log.error("withdrawal_processing_failed", exc_info=error)
+
+
+async def _begin(services: Services, due: Withdrawal, now: datetime, *, leaves: bool) -> Withdrawal:
+    """Begin to send. What was asked for while somebody else had the account is canceled."""
+    try:
+        return await services.transact(lambda work: sending.begin(work, due.env, due.id, leaves=leaves), now)
+    except DestinationRefused:
+        await services.transact(lambda work: actions.cancel(work, due.env, due.id), now)
+        raise
 
 
 async def _run_schedule(services: Services, env: MerchantEnv, schedule_id: UUID, now: datetime) -> None:

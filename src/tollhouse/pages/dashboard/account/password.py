@@ -1,12 +1,11 @@
-"""The pages that set a new password, by a reset link or in the dashboard, and that verify an email address."""
+"""The pages that set a new password, by a reset link or in the dashboard."""
 
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import emails, passwords
+from tollhouse.accounts.identity import passwords
 from tollhouse.accounts.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.accounts.identity.model import InvalidCredentials, Person
 from tollhouse.accounts.identity.passwords import PasswordChanged
-from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.mail.links import MailLinkExpired
 from tollhouse.http.forms import NO_ERRORS, NOT_SAVED, FormErrors, flash_message, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
@@ -112,59 +111,4 @@ async def _password(request: Request, person: Person, form_errors: FormErrors = 
         seen=await passwords.version(request, person.user_id),
         form_errors=form_errors,
         notice=notice,
-    )
-
-
-ADDRESS = "/settings/security/address"
-ADDRESS_NOTICES = {
-    "sent": "Verification email sent. The link is valid for three days.",
-    "logged": "The new verification link is in the server log. It is valid for three days.",
-}
-
-
-@OPERATIONS.add("GET", "/verify/{secret}", guard=anyone)
-async def verification_page(request: Request, secret: str) -> Response:
-    """The address and the button that verifies it."""
-    try:
-        owner = await emails.find_owner(request, secret)
-    except MailLinkExpired as error:
-        return expired_page(request, error, "verify")
-    return page(request, "dashboard/account/verify.html", email=owner.email, verified=owner.verified)
-
-
-@OPERATIONS.add("POST", "/verify/{secret}", guard=visitor)
-async def verify(request: Request, secret: str) -> Response:
-    """Verify the address. No session is needed."""
-    try:
-        email = await emails.verify(request, secret)
-    except MailLinkExpired as error:
-        return expired_page(request, error, "verify")
-    return page(request, "dashboard/account/verify.html", email=email, verified=True)
-
-
-@OPERATIONS.add("GET", ADDRESS, guard=signed_in_page)
-async def address(request: Request, caller: Person) -> Response:
-    """The user's address, whether it is verified, and the button for a new email."""
-    return _address_page(request, caller, notice=ADDRESS_NOTICES.get(flash_message(request.query), ""))
-
-
-@OPERATIONS.add("POST", ADDRESS, guard=signed_in_page)
-async def send_link(request: Request, caller: Person) -> Response:
-    """Send a new verification email."""
-    try:
-        await emails.send_link(request, caller)
-    except RateLimited as error:
-        return with_headers_of(error, _address_page(request, caller, FormErrors(error.message, status=error.status)))
-    return see_other(f"{ADDRESS}?done={'logged' if request.services.settings.smtp is None else 'sent'}")
-
-
-def _address_page(request: Request, person: Person, form_errors: FormErrors = NO_ERRORS, notice: str = "") -> Response:
-    return render(
-        request,
-        person,
-        "account/address",
-        here="security",
-        form_errors=form_errors,
-        notice=notice,
-        without_relay=request.services.settings.smtp is None,
     )
