@@ -41,6 +41,8 @@ RECIPIENT = {
     "path": "/live/x",
     "api_keys": "1,204",
     "connections": "7",
+    "old": "dora@ example. com",
+    "new": "dora@ new. example",
 }
 
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}

@@ -10,9 +10,12 @@ from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.platform.database.pool import Pool, Tx
 
+# Also by an address before.
 CAN_ENTER = """
-    SELECT EXISTS (SELECT FROM members m JOIN users u ON u.id = m.user_id
-                   WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND u.email_key = $2)
+    SELECT EXISTS (
+        SELECT FROM members m JOIN users u ON u.id = m.user_id
+        WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND (u.email_key = $2 OR EXISTS (
+            SELECT FROM address_changes c WHERE c.user_id = u.id AND c.old_key = $2 AND c.confirmed_at IS NOT NULL)))
 """
 LAST_RESET = """
     SELECT max(u.password_reset_at) FROM members m JOIN users u ON u.id = m.user_id

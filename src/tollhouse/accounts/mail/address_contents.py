@@ -70,6 +70,8 @@ def _undone(values: EmailValues) -> EmailContent:
                 moment=values.created_at,
                 old=values.facts["old"],
             ),
+            Text("Sign in with the address before. If you lost access to it, ask the operator of this server for help."),
+            Button(Text("Sign in"), f"{values.base_url}/signin"),
         ),
     )
 

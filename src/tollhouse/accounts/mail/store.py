@@ -26,7 +26,7 @@ LEASE_DUE = """
                  FOR UPDATE SKIP LOCKED)
     RETURNING id, about, user_id, recipient, language, facts, created_at, useful_until, attempts
 """
-# From here on the email belongs to a user, and its link works. While a change of the address can be undone, the email goes to
+# From here on the email belongs to a user, and its link works. While a change of the address can be undone, it goes to
 # the old address, for whichever of the two it was requested.
 SET_RECIPIENT = """
     UPDATE mails m SET user_id = u.id, recipient = coalesce(c.old_email, u.email), language = u.language

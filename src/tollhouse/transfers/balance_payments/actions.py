@@ -4,7 +4,7 @@ A reservation outlives the connection that it was made with, so only `pay` check
 its time on, whether or not the job has run.
 """
 
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from functools import partial
 from typing import Literal
 from uuid import UUID
@@ -37,7 +37,7 @@ from tollhouse.transfers.balance_payments.model import (
     parse,
 )
 from tollhouse.transfers.gate import gate, spending
-from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits, MerchantSuspended
+from tollhouse.transfers.gate.model import MerchantSuspended
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import CurrencyNotSupported, DuplicateExternalId, InvalidState, RefundTooLarge
 from tollhouse.transfers.orders.quotes import ensure_funds
@@ -46,8 +46,6 @@ from tollhouse.transfers.orders.store import clock_offset
 SOURCE = "balance_payment"
 PAY_SCOPE = scopes.parse(["balance-payments:write"]) or Scopes(0)
 BATCH_SIZE = 50
-INFINITY = datetime.max.replace(tzinfo=UTC)
-"""As the database driver reads it."""
 
 
 async def pay(work: Work, caller: Caller, new: NewBalancePayment) -> BalancePayment:
@@ -203,8 +201,8 @@ async def _ensure_payable(work: Work, payment: BalancePayment, *, leaves: bool) 
     found = await store.find_obstacles(work.tx, payment, work.now)
     if found["is_suspended"]:
         raise ApplicationSuspended
-    if leaves and found["waits_until"] is not None:
-        raise DestinationRefused if found["waits_until"] == INFINITY else DestinationWaits(found["waits_until"])
+    if leaves and found["waits"]:
+        raise gate.waiting(found["waits_until"])
 
 
 async def _capture(work: Work, payment: BalancePayment, amount_minor: int, *, whole: bool = False) -> BalancePayment:

@@ -31,8 +31,10 @@ GET_PAYEE = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE id = 
 # Whether an operator suspended the application or its owner, and until when the payment waits after a change of an address.
 OBSTACLES = """
     SELECT c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS is_suspended,
-           balance_payments_wait_until($2, $3, $4, $5, $6) AS waits_until
-    FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
+           w.until IS NOT NULL AS waits, nullif(w.until, 'infinity') AS waits_until
+    FROM balance_payments_wait_until($2, $3, $4, $5, $6) w (until), oauth_clients c
+    LEFT JOIN merchants o ON o.id = c.merchant_id
+    WHERE c.id = $1
 """
 GET_APPLICATION = "SELECT id, merchant_id, name, status FROM oauth_clients WHERE merchant_id = $1 AND id = $2"
 LOCK_APPLICATION = """
@@ -178,7 +180,7 @@ async def get_connected(tx: Tx, env: MerchantEnv, client_id: str, scope_mask: in
 
 
 async def find_obstacles(tx: Tx, payment: BalancePayment, now: datetime) -> Row:
-    """Whether application or owner `is_suspended`, and when the payment `waits_until`: null, a time, or infinity."""
+    """Whether application or owner `is_suspended`, and whether the payment `waits`, `waits_until` when: null if for good."""
     env = payment.env
     values = (payment.client_id, env.merchant_id, env.mode, payment.owner_id, payment.created_at, now)
     [row] = await tx.fetch(OBSTACLES, *values)

@@ -221,7 +221,12 @@ async def ensure_destination(tx: Tx, transfer_id: UUID, now: datetime) -> None:
     """
     wait = await store.find_wait(tx, transfer_id, now)
     if wait is not None:
-        raise DestinationRefused if wait["until"] is None else DestinationWaits(wait["until"])
+        raise waiting(wait["until"])
+
+
+def waiting(until: datetime | None) -> DestinationWaits | DestinationRefused:
+    """The error of value that waits until then, or does not leave at all."""
+    return DestinationRefused() if until is None else DestinationWaits(until)
 
 
 async def close(tx: Tx, transfer: OutgoingTransfer, now: datetime) -> None:

@@ -32,6 +32,7 @@ from tollhouse.transfers.balance_payments.model import (
     payment_view,
 )
 from tollhouse.transfers.balance_payments.store import BalancePaymentsQuery, ReceivedPaymentsQuery
+from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits
 from tollhouse.transfers.orders.errors import InvalidState
 
 OPERATIONS = Operations(PAGES)
@@ -80,7 +81,7 @@ async def details(request: Request, caller: Person, env: MerchantEnv, payment_id
 
 
 PATH = "/{mode}/balance-payments/received"
-CAPTURE_ERRORS = (RevokedApplicationCapture, ApplicationSuspended, PayerSuspended)
+CAPTURE_ERRORS = (RevokedApplicationCapture, ApplicationSuspended, PayerSuspended, DestinationWaits, DestinationRefused)
 NOT_RESERVED = "This payment is no longer reserved. Nothing was changed."
 NOT_REFUNDABLE = "This payment has no amount left to refund."
 

@@ -1,0 +1,155 @@
+"""While a change of an address can be undone, value to new destinations waits; once it was, it does not leave."""
+
+from typing import Any
+from uuid import uuid4
+
+import asyncpg
+import pytest
+
+from tests.cast import Actor
+from tests.payments.bank import refund, sell
+from tests.transfers.balance_payments.till import Till, open_till
+from tests.transfers.withdrawals.steps import asked, carry, fresh, fund, play
+from tollhouse.http.services import Services
+from tollhouse.payments.refunds import jobs as refund_jobs
+
+CHANGED = """
+    INSERT INTO address_changes
+        (id, user_id, old_email, old_key, old_verified_at, new_email, new_key, requested_at, expires_at, confirmed_at,
+         undo_until)
+    SELECT gen_random_uuid(), id, 'old-' || email, 'old-' || email, now(), email, email_key, now(), now() + interval '1 day',
+           now(), now() + interval '72 hours'
+    FROM users WHERE email = $1
+"""
+OF_USER = "WHERE user_id = (SELECT id FROM users WHERE email = $1)"
+UNDONE = f"UPDATE address_changes SET undone_at = now() {OF_USER}"  # noqa: S608
+OVER = f"""
+    UPDATE address_changes SET requested_at = requested_at - interval '72 hours',
+        expires_at = expires_at - interval '72 hours', confirmed_at = confirmed_at - interval '72 hours',
+        undo_until = undo_until - interval '72 hours' {OF_USER}
+"""  # noqa: S608
+SAVED = {"name": "Nina", "method_id": "sandbox:EUR", "receiver": "Saved account"}
+
+
+async def send(actor: Actor, services: Services, receiver: str) -> str:
+    """Withdraw, and let the worker do its round; the status then."""
+    withdrawal = await asked(actor, {"receiver": receiver, "amount": "1.00"})
+    await carry(actor, services)
+    return (await fresh(actor, withdrawal))["status"]
+
+
+async def save(actor: Actor, **changes: str) -> dict[str, Any]:
+    """Save a recipient."""
+    return (await actor.post("/withdrawal-recipients", SAVED | changes, key=str(uuid4()))).ok(201).body
+
+
+async def test_a_withdrawal_to_a_new_recipient_waits_and_others_do_not(alice: Actor, services: Services) -> None:
+    await fund(alice)
+    assert await send(alice, services, "Known account") == "processing"
+    await save(alice)
+    await alice.sql(CHANGED, alice.email)
+    assert await send(alice, services, "Known account") == "processing"
+    assert await send(alice, services, "Saved account") == "processing"
+    waiting = await asked(alice, {"receiver": "New account", "amount": "1.00"})
+    await save(alice, receiver="New account")
+    await carry(alice, services)
+    assert (await fresh(alice, waiting))["status"] == "approved"
+    refused = (await play(alice, waiting, "complete")).refused("destination_waits", 409)
+    assert refused.body["details"]["until"]
+    with pytest.raises(asyncpg.SerializationError, match="new destinations"):
+        await alice.sql("UPDATE outgoing_transfers SET released_at = now() WHERE id = $1::uuid", waiting["id"])
+    await alice.sql(OVER, alice.email)
+    await carry(alice, services)
+    assert (await fresh(alice, waiting))["status"] == "processing"
+    assert await send(alice, services, "Another account") == "processing"
+
+
+async def test_the_test_clock_ends_the_wait(alice: Actor, services: Services) -> None:
+    await fund(alice)
+    await alice.sql(CHANGED, alice.email)
+    waiting = await asked(alice, {"receiver": "New account"})
+    await carry(alice, services)
+    assert (await fresh(alice, waiting))["status"] == "approved"
+    (await alice.post("/test/clock/advance", {"seconds": 72 * 3600})).ok()
+    await carry(alice, services)
+    assert (await fresh(alice, waiting))["status"] == "processing"
+
+
+async def test_what_was_sent_before_the_change_was_undone_is_canceled(alice: Actor, services: Services) -> None:
+    """A recipient that was saved meanwhile is not paid later, either, until it is saved again."""
+    await fund(alice)
+    assert await send(alice, services, "Known account") == "processing"
+    await alice.sql(CHANGED, alice.email)
+    saved = await save(alice, receiver="Thief's account")
+    stolen = [await asked(alice, {"receiver": f"Thief's {name}", "amount": "1.00"}) for name in ("account", "other account")]
+    own = await asked(alice, {"receiver": "Known account", "amount": "1.00"})
+    await alice.sql(UNDONE, alice.email)
+    await carry(alice, services)
+    assert [(await fresh(alice, one))["status"] for one in stolen] == ["canceled", "canceled"]
+    assert (await fresh(alice, own))["status"] == "processing"
+    assert await send(alice, services, "Thief's account") == "canceled"
+    assert await send(alice, services, "New account") == "processing"
+    (await alice.call("DELETE", f"/withdrawal-recipients/{saved['id']}", key=str(uuid4()))).ok()
+    assert await send(alice, services, "Thief's account") == "processing"
+    assert (await alice.get("/balances/EUR")).ok().body["available_minor"] == 10_000 - 4 * 100
+
+
+async def test_a_refund_to_somebody_else_waits_and_one_to_the_payer_does_not(alice: Actor, services: Services) -> None:
+    paid = await sell(alice)
+    await alice.sql(CHANGED, alice.email)
+
+    async def state(given: dict[str, Any]) -> tuple[str, bool]:
+        await alice.sql("UPDATE refunds SET next_look_at = now() - interval '1 s' WHERE id = $1::uuid", given["id"])
+        await refund_jobs.submit_refunds(services)
+        [row] = await alice.sql(
+            "SELECT r.status, o.released_at IS NOT NULL AS released FROM refunds r JOIN outgoing_transfers o ON o.id = r.id"
+            " WHERE r.id = $1::uuid",
+            given["id"],
+        )
+        return row["status"], row["released"]
+
+    asked_for = (await refund(alice, paid, "1.00", receiver="Nina")).ok(201).body
+    (await alice.post(f"/test/refunds/{asked_for['id']}/simulate", {"outcome": "approve"})).ok()
+    assert await state(asked_for) == ("pending", False)
+    mine = (await refund(alice, paid, "0.50")).ok(201).body
+    assert (await state(mine))[1]
+    await alice.sql(UNDONE, alice.email)
+    assert (await state(asked_for))[0] == "failed"
+
+
+async def test_a_payment_to_a_new_application_waits(alice: Actor, bob: Actor, carol: Actor) -> None:
+    known, new = await open_till(alice, bob), await open_till(alice, carol)
+    (await known.pay()).ok(201)
+    await alice.sql(CHANGED, alice.email)
+    reserved = await new.reserve()
+    assert (await new.pay()).refused("destination_waits", 409).body["details"]["until"]
+    (await new.act(reserved, "capture")).refused("destination_waits", 409)
+    (await new.as_owner(reserved, "capture")).refused("destination_waits", 409)
+    await page_says(new, reserved, "money to new recipients waits")
+    (await known.pay()).ok(201)
+    with pytest.raises(asyncpg.SerializationError, match="new recipients"):
+        await alice.sql(
+            "UPDATE balance_payments SET status = 'captured', captured_minor = amount_minor, resolved_at = now()"
+            " WHERE id = $1::uuid",
+            reserved["id"],
+        )
+    await alice.sql(UNDONE, alice.email)
+    (await new.act(reserved, "capture")).refused("destination_refused", 409)
+    (await new.act(reserved, "release")).ok()
+    (await new.pay()).ok(201)
+
+
+async def page_says(till: Till, payment: dict[str, Any], sentence: str) -> None:
+    """What the owner of the application sees."""
+    path = f"/test/balance-payments/received/{till.app.client_id}/{payment['id']}/capture"
+    assert sentence in (await till.app.owner.form(path, {"amount": "10.00"})).ok(409).text
+
+
+async def test_a_change_at_the_moment_of_the_payment(alice: Actor, services: Services) -> None:
+    """Whoever is first: the money left before the change, or waits."""
+    await fund(alice)
+    withdrawal = await asked(alice, {"receiver": "New account"})
+    await carry(alice, services)
+    await alice.sql(CHANGED, alice.email)
+    assert (await fresh(alice, withdrawal))["status"] == "processing"
+    (await play(alice, withdrawal, "complete")).ok()
