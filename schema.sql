@@ -1,4 +1,13 @@
 -- The schema after all migrations. Made by `just records`, compared by a test.
+CREATE FUNCTION public.address_changes_counting(p_merchant uuid, p_mode text, p_asked_at timestamp with time zone, p_now timestamp with time zone) RETURNS TABLE(since timestamp with time zone, until timestamp with time zone, undone_at timestamp with time zone)
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT c.requested_at, CASE WHEN c.undone_at IS NULL THEN c.undo_until ELSE 'infinity' END, c.undone_at
+    FROM members m JOIN address_changes c ON c.user_id = m.user_id
+    WHERE m.merchant_id = p_merchant AND m.removed_at IS NULL
+      AND CASE WHEN c.undone_at IS NULL THEN c.undo_until > time_of_environment(p_merchant, p_mode, p_now)
+               ELSE c.requested_at <= p_asked_at END
+$$;
 CREATE FUNCTION public.adjustment_lets_leave(p_kind text, p_id uuid, p_type text, p_mode text, p_currency text, p_code text, p_amount numeric) RETURNS boolean
     LANGUAGE plpgsql STABLE
     AS $$
@@ -16,6 +25,27 @@ BEGIN
                             NEW.mode, NEW.currency, true);
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.balance_payments_wait() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF balance_payments_wait_until(NEW.merchant_id, NEW.mode, NEW.owner_id, NEW.created_at, NEW.resolved_at) IS NOT NULL THEN
+        RAISE EXCEPTION 'after a change of an address, payments to new recipients wait'
+            USING ERRCODE = 'serialization_failure', TABLE = TG_TABLE_NAME, CONSTRAINT = 'address_changes_wait';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.balance_payments_wait_until(p_merchant uuid, p_mode text, p_owner uuid, p_created_at timestamp with time zone, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT max(c.until)
+    FROM address_changes_counting(p_merchant, p_mode, p_created_at, p_now) c
+    WHERE (c.undone_at IS NULL OR p_created_at <= c.undone_at)
+      AND NOT EXISTS (
+          SELECT FROM balance_payments b
+          WHERE (b.merchant_id, b.mode, b.owner_id) = (p_merchant, p_mode, p_owner)
+            AND b.captured_minor > 0 AND b.resolved_at < c.since)
+$$;
 CREATE FUNCTION public.bank_entries_require_posting() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1314,6 +1344,38 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.outgoing_transfers_wait() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF outgoing_transfers_wait_until(NEW, NEW.released_at) IS NOT NULL THEN
+        RAISE EXCEPTION 'after a change of an address, money to new destinations waits'
+            USING ERRCODE = 'serialization_failure', TABLE = TG_TABLE_NAME, CONSTRAINT = 'address_changes_wait';
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE FUNCTION public.outgoing_transfers_wait_until(p_transfer public.outgoing_transfers, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT max(c.until)
+    FROM address_changes_counting(p_transfer.merchant_id, p_transfer.mode, p_transfer.created_at, p_now) c
+    WHERE p_transfer.receiver IS DISTINCT FROM p_transfer.payer_account
+      AND (c.undone_at IS NULL OR p_transfer.created_at <= c.undone_at OR EXISTS (
+          SELECT FROM withdrawal_recipients r
+          WHERE (r.merchant_id, r.mode, r.rail, r.account)
+                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
+            AND r.created_at BETWEEN c.since AND c.undone_at))
+      AND NOT EXISTS (
+          SELECT FROM outgoing_transfers o
+          WHERE (o.merchant_id, o.mode, o.rail, o.receiver)
+                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
+            AND o.released_at < c.since)
+      AND NOT EXISTS (
+          SELECT FROM withdrawal_recipients r
+          WHERE (r.merchant_id, r.mode, r.rail, r.account)
+                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
+            AND r.created_at < c.since)
+$$;
 CREATE FUNCTION public.partition_start(p_step interval, p_moment timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT
     AS $$
@@ -2809,6 +2871,26 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE TABLE public.address_changes (
+    id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    old_email text NOT NULL,
+    old_key text NOT NULL,
+    old_verified_at timestamp with time zone,
+    new_email text NOT NULL,
+    new_key text NOT NULL,
+    requested_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    withdrawn_at timestamp with time zone,
+    confirmed_at timestamp with time zone,
+    undo_until timestamp with time zone,
+    undone_at timestamp with time zone,
+    CONSTRAINT address_changes_confirmed CHECK (((expires_at > requested_at) AND COALESCE((confirmed_at < expires_at), true) AND ((confirmed_at IS NULL) = (undo_until IS NULL)) AND COALESCE((undo_until > confirmed_at), true))),
+    CONSTRAINT address_changes_differ CHECK ((old_key <> new_key)),
+    CONSTRAINT address_changes_one_end CHECK ((num_nonnulls(withdrawn_at, confirmed_at) <= 1)),
+    CONSTRAINT address_changes_undone CHECK (((undone_at IS NULL) OR ((confirmed_at IS NOT NULL) AND (undone_at >= confirmed_at) AND (undone_at < undo_until))))
+);
+COMMENT ON COLUMN public.address_changes.withdrawn_at IS 'by the person, by a later request, or by a new password';
 CREATE TABLE public.api_key_activity (
     api_key_id uuid NOT NULL,
     last_used_at timestamp with time zone NOT NULL
@@ -3562,7 +3644,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -4836,6 +4918,8 @@ CREATE UNLOGGED TABLE public.worker_signs (
     last_seen_at timestamp with time zone NOT NULL
 )
 WITH (fillfactor='50');
+ALTER TABLE ONLY public.address_changes
+    ADD CONSTRAINT address_changes_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_pkey PRIMARY KEY (api_key_id);
 ALTER TABLE ONLY public.api_keys
@@ -5220,6 +5304,10 @@ ALTER TABLE ONLY public.withdrawals
     ADD CONSTRAINT withdrawals_quote_once UNIQUE (quote_id);
 ALTER TABLE ONLY public.worker_signs
     ADD CONSTRAINT worker_signs_pkey PRIMARY KEY (worker_id);
+CREATE INDEX address_changes_by_old ON public.address_changes USING btree (old_key) WHERE (confirmed_at IS NOT NULL);
+CREATE INDEX address_changes_of_user ON public.address_changes USING btree (user_id, requested_at);
+CREATE UNIQUE INDEX address_changes_open ON public.address_changes USING btree (user_id) WHERE ((confirmed_at IS NULL) AND (withdrawn_at IS NULL));
+CREATE INDEX address_changes_unconfirmed ON public.address_changes USING btree (requested_at) WHERE (confirmed_at IS NULL);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX api_requests_by_callers_id ON ONLY public.api_requests USING btree (request_id) WHERE (request_id <> id);
 CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH (pages_per_range='16');
@@ -5450,6 +5538,8 @@ CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.value_releases FOR 
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_batches FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER append_only BEFORE DELETE OR UPDATE ON public.withdrawal_schedule_runs FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER balance_payments_transition BEFORE UPDATE OF status ON public.balance_payments FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER balance_payments_wait_captured AFTER UPDATE OF captured_minor ON public.balance_payments FOR EACH ROW WHEN (((old.captured_minor = 0) AND (new.captured_minor > 0))) EXECUTE FUNCTION public.balance_payments_wait();
+CREATE TRIGGER balance_payments_wait_made AFTER INSERT ON public.balance_payments FOR EACH ROW WHEN ((new.captured_minor > 0)) EXECUTE FUNCTION public.balance_payments_wait();
 CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_imports FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
@@ -5582,6 +5672,7 @@ CREATE TRIGGER only_saved_recipients BEFORE INSERT ON public.outgoing_transfers 
 CREATE TRIGGER outgoing_released AFTER INSERT ON public.ledger_postings REFERENCING NEW TABLE AS posted FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_unreleased();
 CREATE TRIGGER outgoing_transfers_operators BEFORE UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_require_operators();
 CREATE TRIGGER outgoing_transfers_step BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_refuse_change();
+CREATE TRIGGER outgoing_transfers_wait AFTER UPDATE OF released_at ON public.outgoing_transfers FOR EACH ROW WHEN (((new.kind = 'withdrawal'::text) AND (old.released_at IS NULL) AND (new.released_at IS NOT NULL))) EXECUTE FUNCTION public.outgoing_transfers_wait();
 CREATE CONSTRAINT TRIGGER owner_kept AFTER DELETE OR UPDATE ON public.members DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((old.role = 'owner'::text)) EXECUTE FUNCTION public.members_keep_owner();
 CREATE TRIGGER pages_looked_at AFTER UPDATE ON public.payment_links FOR EACH ROW WHEN (((new.mode = 'live'::text) AND ((old.expires_at <> new.expires_at) OR ((old.status = 'active'::text) AND (new.status <> 'active'::text) AND (new.max_payments IS DISTINCT FROM 1)) OR ((old.status = 'active'::text) AND (new.status = 'canceled'::text))))) EXECUTE FUNCTION public.card_payments_look();
 CREATE TRIGGER payment_reversals_transition BEFORE UPDATE OF status ON public.payment_reversals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
@@ -5621,6 +5712,8 @@ CREATE TRIGGER webhook_event_statuses_follow AFTER UPDATE OF status ON public.we
 CREATE TRIGGER webhook_failures_follow AFTER UPDATE OF status ON public.webhook_events FOR EACH ROW WHEN (((old.status = 'failed'::text) <> (new.status = 'failed'::text))) EXECUTE FUNCTION public.webhook_failures_follow();
 CREATE TRIGGER withdrawals_released BEFORE INSERT OR UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((new.status = ANY (ARRAY['approved'::text, 'processing'::text, 'completed'::text]))) EXECUTE FUNCTION public.outgoing_refuse_unreleased();
 CREATE TRIGGER withdrawals_transition BEFORE UPDATE OF status ON public.withdrawals FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+ALTER TABLE ONLY public.address_changes
+    ADD CONSTRAINT address_changes_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys

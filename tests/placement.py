@@ -20,6 +20,7 @@ FOREIGN_KEY = re.compile(
     r"ALTER TABLE (?:ONLY )?public\.(\w+)\s+ADD CONSTRAINT \w+ FOREIGN KEY \(([^)]*)\) REFERENCES public\.(\w+)"
 )
 OWNED: Mapping[str, str] = {
+    "address_changes": "users",
     "api_key_activity": "api_keys",
     "backup_codes": "users",
     "chargeback_notes": "chargebacks",
@@ -169,6 +170,7 @@ LOOKUP = {
 }
 """Keys that callers or rails send without a merchant: a table that is divided by the key itself says whose it is."""
 FOREIGN_KEYS = {
+    "address_changes (user_id) users",
     "api_key_activity (api_key_id) api_keys",
     "backup_codes (holder_id) second_factors",
     "balance_payments (hold_id) ledger_holds",

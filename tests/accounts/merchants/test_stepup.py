@@ -65,6 +65,8 @@ DECLARED = {
     "POST /developers/apps/{client_id}/secret": "always",
     "POST /developers/apps/{client_id}/settings": "by_content",
     "POST /oauth/consent/{request_id}": "by_content",
+    "POST /api/v2/merchant/session/email": "always",
+    "POST /settings/security/address/change": "always",
     "POST /settings/security/backup-codes": "always",
     "POST /settings/security/confirm": "always",
     "POST /settings/security/off": "always",

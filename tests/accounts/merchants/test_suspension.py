@@ -39,6 +39,8 @@ WITHOUT_SESSION = {
     f"POST {MERCHANT}/login",
     f"POST {MERCHANT}/logout",
     f"POST {MERCHANT}/signup",
+    "POST /address/confirm/{secret}",
+    "POST /address/undo/{secret}",
     "POST /forgot",
     "POST /language",
     "POST /oauth/consent/{request_id}",

@@ -23,6 +23,8 @@ from tollhouse.rails.balances import store as rail_store
 from tollhouse.rails.balances.model import RailBalance
 
 NOT_LINKED = {
+    "/address/confirm/{secret}": "mailed",
+    "/address/undo/{secret}": "mailed",
     "/api/v2/oauth/authorize": "leads to the consent page",
     "/logos/{name}": "an image",
     "/device": "a program on another device shows it",

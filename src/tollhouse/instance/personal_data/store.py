@@ -22,6 +22,10 @@ SESSIONS = """
     WHERE user_id = $1 ORDER BY created_at
 """
 KNOWN_DEVICES = "SELECT last_seen_at FROM known_devices WHERE user_id = $1 ORDER BY last_seen_at"
+ADDRESS_CHANGES = """
+    SELECT old_email, new_email, requested_at, withdrawn_at, confirmed_at, undone_at FROM address_changes
+    WHERE user_id = $1 ORDER BY requested_at
+"""
 SECOND_FACTORS = "SELECT created_at, confirmed_at FROM second_factors WHERE holder_id = $1"
 BACKUP_CODES = "SELECT used_at FROM backup_codes WHERE holder_id = $1 ORDER BY used_at"
 SAVED_FILTERS = """
@@ -119,6 +123,7 @@ OF_USER: Mapping[str, str] = {
     "merchants": MERCHANTS,
     "sessions": SESSIONS,
     "known_devices": KNOWN_DEVICES,
+    "address_changes": ADDRESS_CHANGES,
     "second_factors": SECOND_FACTORS,
     "backup_codes": BACKUP_CODES,
     "saved_filters": SAVED_FILTERS,

@@ -17,6 +17,12 @@ class AccountSuspended(ApiError):
     code = "account_suspended"
 
 
+class AddressChangedRecently(ApiError):
+    """The error code `address_changed_recently`."""
+
+    code = "address_changed_recently"
+
+
 class AmountAboveMaximum(ApiError):
     """The error code `amount_above_maximum`."""
 
@@ -129,6 +135,18 @@ class DeprecatedWebhookRemoved(ApiError):
     """The error code `deprecated_webhook_removed`."""
 
     code = "deprecated_webhook_removed"
+
+
+class DestinationRefused(ApiError):
+    """The error code `destination_refused`."""
+
+    code = "destination_refused"
+
+
+class DestinationWaits(ApiError):
+    """The error code `destination_waits`."""
+
+    code = "destination_waits"
 
 
 class DuplicateExternalId(ApiError):
