@@ -58,7 +58,7 @@ async def last_mail(mail_worker: MailWorker, email: str, subject: str) -> Receiv
     return [mail for mail in mail_worker.postbox.to(email) if mail.subject == subject][-1]
 
 
-async def ask(mail_worker: MailWorker, actor: Actor, email: str) -> str:
+async def start(mail_worker: MailWorker, actor: Actor, email: str) -> str:
     """Request the change; the path of the link at the new address."""
     (await actor.dashboard("POST", EMAIL, {"email": email})).ok(202)
     return (await last_mail(mail_worker, email, "Confirm your new email address")).path
@@ -66,7 +66,7 @@ async def ask(mail_worker: MailWorker, actor: Actor, email: str) -> str:
 
 async def change(mail_worker: MailWorker, actor: Actor, email: str) -> str:
     """Change the address; the path of the link at the old one, which the actor keeps."""
-    (await actor.form(await ask(mail_worker, actor, email), {})).ok()
+    (await actor.form(await start(mail_worker, actor, email), {})).ok()
     return (await last_mail(mail_worker, actor.email, "Your email address was changed")).path
 
 
@@ -87,7 +87,7 @@ async def sign_in(actor: Actor, email: str, password: str = PASSWORD) -> Answer:
 
 async def test_an_address_is_changed_by_a_button_and_announced_at_both(mail_worker: MailWorker, dora: Actor) -> None:
     email = fresh()
-    path = await ask(mail_worker, dora, email)
+    path = await start(mail_worker, dora, email)
     notice = await last_mail(mail_worker, dora.email, "A change of your email address was requested")
     assert "/address/" not in notice.text, "it acts by no link"
     waiting = (await dora.dashboard("GET", EMAIL)).ok().body
@@ -149,16 +149,16 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
     (await log_in(dora, password=NEW)).ok()
     assert await mail_worker.sql(HOLDERS, email) == []
     await mail_worker.send()
-    told = [mail.subject for mail in mail_worker.postbox.to(email)]
-    assert told.count("The change of your email address was undone") == 1
+    subjects = [mail.subject for mail in mail_worker.postbox.to(email)]
+    assert subjects.count("The change of your email address was undone") == 1
     (await dora.form(undo, {})).ok()
     (await log_in(dora, password=NEW)).ok()
 
 
 async def test_what_is_over_or_forged_changes_nothing(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
     email = fresh()
-    path = await ask(mail_worker, dora, email)
-    other = await ask(mail_worker, carl, fresh())
+    path = await start(mail_worker, dora, email)
+    other = await start(mail_worker, carl, fresh())
     secret, foreign = path.rpartition("/")[2], other.rpartition("/")[2]
     for kind in ("confirm", "undo"):
         for bad in (f"{secret[:22]}{foreign[22:]}", "none", f"{secret}A", *([secret] if kind == "undo" else [])):
@@ -196,7 +196,7 @@ async def test_the_old_address_is_nobody_elses_for_72_hours(mail_worker: MailWor
     undo = await change(mail_worker, dora, fresh())
     body = {"email": dora.email, "password": PASSWORD, "business_name": "Another"}
     (await carl.anonymously("POST", "/api/v2/merchant/signup", body)).refused("email_taken", 409)
-    taken = await ask(mail_worker, carl, dora.email)
+    taken = await start(mail_worker, carl, dora.email)
     assert "Another account uses this email address" in (await carl.form(taken, {})).ok(409).text
     assert (await carl.dashboard("GET", "/session")).ok().body["user"]["email"] == carl.email
     (await dora.form(undo, {})).ok()
@@ -207,7 +207,7 @@ async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: A
     answers = [await dora.dashboard("POST", EMAIL, {"email": email}) for email in (carl.email, fresh())]
     (first, second) = [answer.ok(202).body for answer in answers]
     assert first.keys() == second.keys()
-    path = await ask(mail_worker, dora, carl.email)
+    path = await start(mail_worker, dora, carl.email)
     assert "Another account uses this email address" in (await dora.form(path, {})).ok(409).text
     assert (await dora.dashboard("GET", "/session")).ok().body["user"]["email"] == dora.email
     assert (
@@ -218,11 +218,11 @@ async def test_nobody_learns_who_has_an_account(mail_worker: MailWorker, dora: A
 
 async def test_of_several_at_once_one_wins(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
     """Requests of one person: the last one counts. Two people who confirm one address, and one who signs up with it."""
-    paths = [await ask(mail_worker, dora, fresh()) for _ in range(2)]
+    paths = [await start(mail_worker, dora, fresh()) for _ in range(2)]
     (await dora.form(paths[0], {})).ok(410)
     await mail_worker.sql("DELETE FROM failed_attempts")
     email = fresh()
-    ways = [await ask(mail_worker, actor, email) for actor in (dora, carl)]
+    ways = [await start(mail_worker, actor, email) for actor in (dora, carl)]
     body = {"email": email, "password": PASSWORD, "business_name": "Another"}
     answers = await asyncio.gather(
         *(dora.form(path, {}) for path in ways), dora.anonymously("POST", "/api/v2/merchant/signup", body)
@@ -238,7 +238,7 @@ async def test_of_several_at_once_one_wins(mail_worker: MailWorker, dora: Actor,
 
 async def test_a_confirmation_and_its_withdrawal_at_once(mail_worker: MailWorker, dora: Actor) -> None:
     email = fresh()
-    path = await ask(mail_worker, dora, email)
+    path = await start(mail_worker, dora, email)
     answer, withdrawn = await asyncio.gather(dora.form(path, {}), dora.dashboard("DELETE", EMAIL))
     withdrawn.ok(204)
     assert (answer.status == 200) == bool(await mail_worker.sql(HOLDERS, email))
@@ -286,7 +286,7 @@ async def test_it_needs_the_password_and_an_active_session(mail_worker: MailWork
 async def test_a_new_password_withdraws_the_request_of_whoever_knew_the_old_one(
     mail_worker: MailWorker, dora: Actor
 ) -> None:
-    path = await ask(mail_worker, dora, fresh())
+    path = await start(mail_worker, dora, fresh())
     assert await forgot(mail_worker, dora, dora.email) == [dora.email]
     (await dora.form((await last_mail(mail_worker, dora.email, "Reset your password")).path, {"password": NEW})).ok(303)
     (await dora.form(path, {})).ok(410)
@@ -320,7 +320,7 @@ async def test_a_process_that_dies_changes_nothing(mail_worker: MailWorker, dora
         (await dora.form(link, {})).ok()
         assert await mail_worker.sql(HOLDERS, holder) == []
 
-    await dies_at("undo_address", await ask(mail_worker, dora, email), dora.email)
+    await dies_at("undo_address", await start(mail_worker, dora, email), dora.email)
     undo = (await last_mail(mail_worker, dora.email, "Your email address was changed")).path
     await dies_at("address_undone", undo, email)
 
@@ -333,7 +333,7 @@ async def test_nobody_approves_what_belongs_to_a_former_address(mail_worker: Mai
 
 
 async def test_the_database_takes_no_impossible_change(mail_worker: MailWorker, dora: Actor) -> None:
-    await ask(mail_worker, dora, fresh())
+    await start(mail_worker, dora, fresh())
     for setting in (
         "undone_at = now()",
         "confirmed_at = now()",
@@ -352,7 +352,7 @@ async def test_the_database_takes_no_impossible_change(mail_worker: MailWorker, 
 
 
 async def test_requests_that_nobody_confirmed_are_deleted(mail_worker: MailWorker, dora: Actor) -> None:
-    await ask(mail_worker, dora, fresh())
+    await start(mail_worker, dora, fresh())
     await mail_worker.sql(TURN_BACK, timedelta(days=30))
     await jobs.delete_address_requests(mail_worker.services)
     assert await mail_worker.sql("SELECT FROM address_changes WHERE old_key = $1", dora.email) == []
