@@ -26,7 +26,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Webhooks": (INTEGRATION + "webhook", INTEGRATION + "events"),
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
-    "Dashboard: users and API keys": tuple(MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys")),
+    "Dashboard: users and API keys": tuple(
+        MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys", "stop-everything")
+    ),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
     "Dashboard: proposals": (MERCHANT + "proposals",),
