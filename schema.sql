@@ -3644,7 +3644,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -3986,6 +3986,27 @@ CREATE VIEW public.partitioned_tables AS
 COMMENT ON COLUMN public.partitioned_tables.ahead IS 'partitions beside the present one';
 COMMENT ON COLUMN public.partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
 COMMENT ON COLUMN public.partitioned_tables.open_start IS 'the first partition takes everything older too';
+CREATE TABLE public.passkeys (
+    id uuid NOT NULL,
+    holder_id uuid NOT NULL,
+    holder_kind text NOT NULL,
+    rp_id text NOT NULL,
+    credential_id bytea NOT NULL,
+    public_key bytea NOT NULL,
+    sign_count bigint NOT NULL,
+    transports text[] NOT NULL,
+    backup_eligible boolean NOT NULL,
+    backed_up boolean NOT NULL,
+    name text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    last_used_at timestamp with time zone,
+    CONSTRAINT passkeys_check CHECK ((backup_eligible OR (NOT backed_up))),
+    CONSTRAINT passkeys_credential_id_check CHECK (((octet_length(credential_id) >= 1) AND (octet_length(credential_id) <= 1023))),
+    CONSTRAINT passkeys_holder_kind_check CHECK ((holder_kind = ANY (ARRAY['person'::text, 'operator'::text]))),
+    CONSTRAINT passkeys_sign_count_check CHECK (((sign_count >= 0) AND (sign_count <= '4294967295'::bigint)))
+);
+COMMENT ON COLUMN public.passkeys.holder_id IS 'a user or an operator';
+COMMENT ON COLUMN public.passkeys.rp_id IS 'the host of the base URL when it was created; it works at no other host';
 CREATE TABLE public.payment_reversals (
     id uuid NOT NULL,
     rail text NOT NULL,
@@ -5138,6 +5159,10 @@ ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_id_kind_merchant_id_mode_currency_amount_key UNIQUE (id, kind, merchant_id, mode, currency, amount_minor);
 ALTER TABLE ONLY public.outgoing_transfers
     ADD CONSTRAINT outgoing_transfers_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_credential_id_key UNIQUE (credential_id);
+ALTER TABLE ONLY public.passkeys
+    ADD CONSTRAINT passkeys_pkey PRIMARY KEY (id);
 ALTER TABLE public.payment_links
     ADD CONSTRAINT payment_links_customer_amount CHECK (((num_nonnulls(customer_amount_min, customer_amount_max, customer_amount_preset) = 0) OR ((num_nulls(customer_amount_min, customer_amount_max) = 0) AND (1 <= customer_amount_min) AND (customer_amount_max <= '9007199254740991'::bigint) AND (amount_minor = COALESCE(customer_amount_preset, customer_amount_min)) AND ((amount_minor >= customer_amount_min) AND (amount_minor <= customer_amount_max)) AND (quantity_max IS NULL) AND (line_items = '[]'::jsonb) AND (tax_lines = '[]'::jsonb)))) NOT VALID;
 ALTER TABLE public.payment_links
@@ -5424,6 +5449,7 @@ CREATE INDEX outgoing_transfers_approved_lately ON public.outgoing_transfers USI
 CREATE INDEX outgoing_transfers_in_review ON public.outgoing_transfers USING btree (merchant_id, currency) WHERE ((mode = 'live'::text) AND (review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree (merchant_id, mode, method_id, limit_day) WHERE (method_id IS NOT NULL);
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
+CREATE INDEX passkeys_of_holder ON public.passkeys USING btree (holder_id, created_at);
 CREATE INDEX payment_links_by_amount ON public.payment_links USING btree (merchant_id, mode, currency, amount_minor, created_at DESC, id DESC);
 CREATE INDEX payment_links_by_status ON public.payment_links USING btree (merchant_id, mode, status, created_at DESC, id DESC) WHERE (status <> 'completed'::text);
 CREATE INDEX payment_links_due ON public.payment_links USING btree (expires_at) WHERE (status = 'active'::text);
@@ -5720,8 +5746,6 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.audit_lines
     ADD CONSTRAINT audit_lines_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
-ALTER TABLE ONLY public.backup_codes
-    ADD CONSTRAINT backup_codes_holder_id_fkey FOREIGN KEY (holder_id) REFERENCES public.second_factors(holder_id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.balance_payments
     ADD CONSTRAINT balance_payments_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
 ALTER TABLE ONLY public.balance_payments

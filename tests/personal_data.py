@@ -76,6 +76,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "operator_actions": "action",
     "operator_approvals": "terms",
     "outgoing_transfers": "review",
+    "passkeys": "holder_kind rp_id transports",
     "payment_links": "token payment_method_ids tax_lines line_items",
     "payout_pauses": "cause",
     "price_feed": "error",

@@ -31,6 +31,7 @@ OWNED: Mapping[str, str] = {
     "oauth_access_tokens": "oauth_grants",
     "oauth_grant_activity": "oauth_grants",
     "oauth_refresh_retries": "oauth_grants",
+    "passkeys": "users",
     "row_digests": "ledger_transactions",
     "running_totals": "running_series",
     "saved_filters": "users",
@@ -162,6 +163,7 @@ LOOKUP = {
     "oauth_requests (device_code_hash)",
     "oauth_requests (id_hash)",
     "oauth_requests (user_code)",
+    "passkeys (credential_id)",
     "payment_links (token)",
     "rail_observations (rail, mode, external_ref, outcome, confirmations)",
     "sessions (id_hash)",
@@ -172,7 +174,6 @@ LOOKUP = {
 FOREIGN_KEYS = {
     "address_changes (user_id) users",
     "api_key_activity (api_key_id) api_keys",
-    "backup_codes (holder_id) second_factors",
     "balance_payments (hold_id) ledger_holds",
     "bank_payouts (id, kind, merchant_id, mode, currency, amount_minor) outgoing_transfers",
     "bitcoin_payouts (id) outgoing_transfers",

@@ -11,9 +11,9 @@ from tollhouse.kernel.errors import CrossOriginForbidden, MisdirectedRequest
 from tollhouse.platform.settings.config import Settings
 from tollhouse.platform.settings.values import bare_host, is_local_url
 
-Kind = Literal["session", "operator", "signin", "operator_signin"]
-"""The kinds of sessions: of a merchant's user, of an operator, and of a sign-in that waits for the second factor. Each
-has its own cookie."""
+Kind = Literal["session", "operator", "signin", "operator_signin", "passkey", "operator_passkey"]
+"""The kinds of sessions: of a merchant's user, of an operator, of a sign-in that waits for the second factor, and of a
+browser that may sign in with a passkey. Each has its own cookie."""
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 
 

@@ -79,6 +79,7 @@ BEFORE_END = "This must be before the end."
 AT_MOST_A_YEAR = "This must be at most 366 days before the end."
 A_SHALLOW_PAGE = "This must end within the first 10,000 rows. Use cursor to continue."
 A_CURSOR = "This must be a next_cursor from this list, unchanged."
+NOT_WITH_ASSERTION = "This cannot be sent together with assertion. Send one of them."
 NOT_WITH_CURSOR = "This cannot be sent together with cursor. Send one of them."
 AFTER_CREATED_FROM = "This must be later than created_from."
 

@@ -15,6 +15,10 @@ AuditEventType = Literal[
     "second_factor.codes_renewed",
     "second_factor.refused",
     "second_factor.removed",
+    "passkey.added",
+    "passkey.renamed",
+    "passkey.removed",
+    "passkey.refused",
     "proof.refused",
     "password.changed",
     "password.set_by_mail",
@@ -97,7 +101,7 @@ AuditEventType = Literal[
 ]
 Topic = Literal["access", "keys", "applications", "webhooks", "settings", "money"]
 TOPICS: dict[Topic, tuple[str, ...]] = {
-    "access": ("account", "session", "second_factor", "proof", "password", "address"),
+    "access": ("account", "session", "second_factor", "passkey", "proof", "password", "address"),
     "keys": ("api_key",),
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),

@@ -10,13 +10,15 @@ from uuid import UUID
 from msgspec import structs
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import operators_store, second_factor, stepup
+from tollhouse.accounts.identity import assertions, operators_store, second_factor, stepup
+from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.credentials import verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials, Operator, SignInFirst
 from tollhouse.accounts.identity.sessions import session_hash
 from tollhouse.accounts.identity.stepup import (
     CODE_FIELD,
     CONSOLE,
+    PASSKEY_FIELD,
     PASSWORD_FIELD,
     TEMPLATE,
     ReauthenticationPage,
@@ -122,14 +124,17 @@ async def sign_out(request: Request, response: Response) -> Response:
 
 
 async def confirm(request: Request, operator: Operator, form: Form) -> Operator:
-    """Verify password and second factor; the operator, authenticated now, with a new session secret.
+    """Verify a passkey, or password and second factor; the operator, authenticated now, with a new session secret.
 
     Raises what sign-in raises, and `SignInFirst` if the session has ended.
     """
-    password = form.one(PASSWORD_FIELD) or ""
-    await verify_password(request, "operator sign-in", operator.email, password, operators_store.find_by_email)
-    if operator.has_second_factor:
-        await second_factor.verify_code(request, operator.operator_id, form.one(CODE_FIELD) or "")
+    if sent := form.one(PASSKEY_FIELD):
+        await assertions.use(request, Holder.of(request, operator), assertions.read_form(sent))
+    else:
+        password = form.one(PASSWORD_FIELD) or ""
+        await verify_password(request, "operator sign-in", operator.email, password, operators_store.find_by_email)
+        if operator.has_second_factor:
+            await second_factor.verify_code(request, operator.operator_id, form.one(CODE_FIELD) or "")
     secret = random_base62(BODY_CHARS)
     if not await operators_store.rotate_secret(request.services.db, operator.session_hash, digest(secret), request.now):
         raise SignInFirst(CONSOLE.sign_in)
@@ -145,7 +150,7 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
         raise ReauthenticationRedirect(request.path, CONSOLE.cancel_path(request), PATH)
     form = request.form()
     error: ApiError | None = None
-    if form.one(PASSWORD_FIELD) is not None:
+    if stepup.has_proof(form):
         try:
             return await confirm(request, operator, form)
         except SignInFirst:

@@ -9,7 +9,8 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 
 OPERATOR = """
     SELECT o.id, o.email, s.last_seen_at, coalesce(s.proved_at, s.created_at) AS authenticated_at,
-           EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL) AS has_second_factor
+           EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
+               OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = o.id) AS has_second_factor
     FROM operator_sessions s JOIN operators o ON o.id = s.operator_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3 AND o.closed_at IS NULL
 """
@@ -20,6 +21,7 @@ INSERT = """
     SELECT $1, o.id, $4, $4, $5 FROM operators o WHERE o.id = $2 AND o.password_hash = $3 FOR SHARE
 """
 ROTATE = "UPDATE operator_sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
+LOCK = "SELECT true FROM operator_sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
 REVOKE = "UPDATE operator_sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 REVOKE_ALL = "UPDATE operator_sessions SET ended_at = $2 WHERE operator_id = $1 AND ended_at IS NULL"
 FIND_BY_EMAIL = "SELECT id, email, password_hash FROM operators WHERE email_key = $1 AND closed_at IS NULL"
@@ -51,6 +53,11 @@ async def insert(tx: Tx, id_hash: bytes, operator_id: UUID, password_hash: str, 
 async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:
     """Replace the secret of a session authenticated now; False if it ended or was rotated concurrently."""
     return await db.execute(ROTATE, id_hash, new_hash, now) == 1
+
+
+async def lock(tx: Tx, id_hash: bytes) -> bool:
+    """Lock the session against revocation; False if it has ended."""
+    return bool(await tx.fetchval(LOCK, id_hash))
 
 
 async def find_by_email(db: Pool, email_key: str) -> Row | None:

@@ -1,13 +1,14 @@
-"""Two-factor authentication: TOTP codes of an authenticator app (RFC 6238), and ten backup codes.
+"""Two-factor authentication: passkeys, TOTP codes of an authenticator app (RFC 6238), and ten backup codes.
 
-The codes of an account are verified one after another, behind a row lock: each code is accepted once, and each
-failure counts before the next attempt.
+It is on while an account has an authenticator or a passkey. The codes of an account are verified one after another, behind
+a row lock: each code is accepted once, and each failure counts before the next attempt.
 """
 
 import hmac
 from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from secrets import choice
+from typing import Literal
 from uuid import UUID
 
 import pyotp
@@ -16,8 +17,9 @@ from pyotp.totp import TOTP
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
+from tollhouse.accounts.identity import assertions, throttle
 from tollhouse.accounts.identity import second_factor_store as store
-from tollhouse.accounts.identity import throttle
+from tollhouse.accounts.identity.assertions import Assertion
 from tollhouse.accounts.identity.credentials import failure_limits_of
 from tollhouse.accounts.identity.key_rotation import EncryptedTable
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -49,18 +51,19 @@ class Enrolment(Struct, frozen=True):
 
 
 class FactorState(Struct, frozen=True):
-    """When two-factor authentication was turned on, and how many backup codes are unused."""
+    """When the authenticator was added, None without one; the number of passkeys; how many backup codes are unused."""
 
-    on_since: datetime
+    on_since: datetime | None
+    passkeys: int
     codes_left: int
 
 
 class SecondFactorRequired(ApiError):
-    """401: the password is right, and the account needs a code."""
+    """401: the password is right, and the account needs a code or a passkey."""
 
     code, status = "second_factor_required", 401
-    message = "This account uses two-factor authentication. Send the code too."
-    solution = "Send the code of the authenticator as `code`."
+    message = "This account uses two-factor authentication. Send the code too, or use a passkey."
+    solution = "Send the code of the authenticator, or a backup code, as `code`. Or use a passkey instead of the password."
 
     def __init__(self, holder_id: UUID) -> None:
         self.holder_id = holder_id
@@ -85,7 +88,7 @@ class SecondFactorChanged(ApiError):
 async def state(db: Pool, holder_id: UUID) -> FactorState | None:
     """The state of the account's second factor; None if it has none."""
     row = await store.state(db, holder_id)
-    return None if row is None else FactorState(row["confirmed_at"], row["codes_left"])
+    return None if row is None else FactorState(row["confirmed_at"], row["passkeys"], row["codes_left"])
 
 
 async def enrol(request: Request, holder_id: UUID) -> None:
@@ -110,15 +113,15 @@ async def confirm(request: Request, holder_id: UUID, code: str, also: Action) ->
 
     Raises `InvalidCode`, `RateLimited`, and `SecondFactorChanged` if no secret is pending.
     """
-    codes = _new_backup_codes()
+    codes: list[str] = []
 
     async def action(work: Work) -> None:
         await store.confirm(work.tx, holder_id, request.now)
-        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        codes[:] = await replace_backup_codes(work, holder_id)
         await _record_event(work, request, holder_id, "second_factor.on")
         await also(work)
 
-    await _use_code(request, holder_id, code, action, is_pending=True)
+    await _use_code(request, holder_id, code, action, "pending")
     return codes
 
 
@@ -131,27 +134,34 @@ async def verify_code(request: Request, holder_id: UUID, code: str) -> None:
     await _use_code(request, holder_id, code, nothing_more)
 
 
-async def renew_backup_codes(request: Request, holder_id: UUID, code: str) -> list[str]:
-    """Replace all backup codes. Raises what `confirm` raises."""
+async def replace_backup_codes(work: Work, holder_id: UUID) -> list[str]:
+    """New backup codes in place of all others, to be shown once."""
     codes = _new_backup_codes()
+    await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+    return codes
+
+
+async def renew_backup_codes(request: Request, holder_id: UUID, code: str | Assertion) -> list[str]:
+    """Replace all backup codes. Raises what `confirm` raises."""
+    codes: list[str] = []
 
     async def action(work: Work) -> None:
-        await store.replace_codes(work.tx, holder_id, [_hash(code) for code in codes])
+        codes[:] = await replace_backup_codes(work, holder_id)
         await _record_event(work, request, holder_id, "second_factor.codes_renewed")
 
     await _use_code(request, holder_id, code, action)
     return codes
 
 
-async def turn_off(request: Request, holder_id: UUID, code: str, also: Action) -> None:
-    """Remove the second factor and run `also`. Raises what `confirm` raises."""
+async def turn_off(request: Request, holder_id: UUID, code: str | Assertion, also: Action) -> None:
+    """Remove the authenticator and run `also`. Passkeys and, with them, backup codes stay. Raises what `confirm` raises."""
 
     async def action(work: Work) -> None:
-        await store.remove(work.tx, holder_id)
+        await store.remove_authenticator(work.tx, holder_id)
         await _record_event(work, request, holder_id, "second_factor.off")
         await also(work)
 
-    await _use_code(request, holder_id, code, action)
+    await _use_code(request, holder_id, code, action, "authenticator")
 
 
 def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
@@ -161,15 +171,30 @@ def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
     return next((step for step in steps if hmac.compare_digest(totp.generate_otp(step).encode(), code.encode())), None)
 
 
-async def _use_code(request: Request, holder_id: UUID, code: str, action: Action, *, is_pending: bool = False) -> None:
-    """Use the code and run the action in one transaction. A failure is counted and committed too."""
+async def _use_code(
+    request: Request,
+    holder_id: UUID,
+    code: str | Assertion,
+    action: Action,
+    needs: Literal["pending", "authenticator", "any"] = "any",
+) -> None:
+    """Use the code, or a passkey, and run the action in one transaction. A failure is counted and committed too.
+
+    `needs` is what the account must have: an authenticator that waits for its first code, one that is active, or that or
+    passkeys.
+    """
     failure_limits = failure_limits_of(request, "code", str(holder_id))
 
     async def verify_and_act(work: Work) -> ApiError | None:
         row = await store.lock(work.tx, holder_id)
-        secret = store.encrypted(row)
-        if row is None or secret is None or _is_pending(row, request.now) is not is_pending:
+        is_pending = None if row is None else _is_pending(row, request.now)
+        secret = store.encrypted(row) if is_pending is (needs == "pending") else None
+        if secret is None and not (needs == "any" and await store.lock_passkeys(work.tx, holder_id)):
             return SecondFactorChanged()
+        if isinstance(code, Assertion):
+            if (error := await assertions.record_use(work, request, code)) is None:
+                await action(work)
+            return error
         wait = await throttle.retry_after(work.tx, failure_limits, request.now)
         if wait is not None:
             return RateLimited(wait)
@@ -196,10 +221,12 @@ def _is_pending(row: Row, now: datetime) -> bool | None:
     return True if row["created_at"] > now - ENROLMENT_LIFETIME else None
 
 
-async def _is_valid(tx: Tx, request: Request, holder_id: UUID, encrypted: Encrypted, code: str) -> bool:
+async def _is_valid(tx: Tx, request: Request, holder_id: UUID, encrypted: Encrypted | None, code: str) -> bool:
     normalized = _normalize(code)
     if len(normalized) != CODE_CHARS:
         return await store.use_backup_code(tx, holder_id, digest(normalized), request.now)
+    if encrypted is None:
+        return False
     secret = _decrypt(request.services.keys, holder_id, encrypted)
     step = None if secret is None else step_of(TOTP(secret), normalized, request.now)
     return step is not None and await store.use_step(tx, holder_id, step)

@@ -74,7 +74,7 @@ async def _start(
     request: Request, account: TwoFactorAccount, error: ApiError | None = None, *, off: bool = False
 ) -> Response:
     state = await second_factor.state(request.services.db, account.holder_id)
-    since = "" if state is None else stamp(state.on_since)
+    since = "" if state is None or state.on_since is None else stamp(state.on_since)
     return _render(account, "start", error, state=state, since=since, off=off)
 
 

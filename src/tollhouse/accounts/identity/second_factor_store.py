@@ -8,9 +8,11 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.platform.encryption import Encrypted
 
 STATE = """
-    SELECT f.confirmed_at,
-           (SELECT count(*) FROM backup_codes b WHERE b.holder_id = f.holder_id AND b.used_at IS NULL) AS codes_left
-    FROM second_factors f WHERE f.holder_id = $1 AND f.confirmed_at IS NOT NULL
+    SELECT f.confirmed_at, p.passkeys,
+           (SELECT count(*) FROM backup_codes b WHERE b.holder_id = $1 AND b.used_at IS NULL) AS codes_left
+    FROM (SELECT count(*) AS passkeys FROM passkeys WHERE holder_id = $1) p
+    LEFT JOIN second_factors f ON f.holder_id = $1 AND f.confirmed_at IS NOT NULL
+    WHERE f.holder_id IS NOT NULL OR p.passkeys > 0
 """
 PENDING = """
     SELECT key_id, nonce, ciphertext FROM second_factors
@@ -27,6 +29,7 @@ ENROL = """
 LOCK = """
     SELECT key_id, nonce, ciphertext, created_at, confirmed_at FROM second_factors WHERE holder_id = $1 FOR UPDATE
 """
+LOCK_PASSKEYS = "SELECT true FROM passkeys WHERE holder_id = $1 ORDER BY id FOR UPDATE"
 USE_STEP = "UPDATE second_factors SET last_step = $2 WHERE holder_id = $1 AND last_step < $2"
 USE_BACKUP_CODE = """
     UPDATE backup_codes SET used_at = $3 WHERE holder_id = $1 AND code_hash = $2 AND used_at IS NULL
@@ -34,7 +37,13 @@ USE_BACKUP_CODE = """
 CONFIRM = "UPDATE second_factors SET confirmed_at = $2 WHERE holder_id = $1 AND confirmed_at IS NULL"
 DELETE_CODES = "DELETE FROM backup_codes WHERE holder_id = $1"
 INSERT_CODES = "INSERT INTO backup_codes (holder_id, code_hash) SELECT $1, unnest($2::bytea[])"
-REMOVE = "DELETE FROM second_factors WHERE holder_id = $1"
+REMOVE_AUTHENTICATOR = "DELETE FROM second_factors WHERE holder_id = $1"
+REMOVE_PASSKEYS = "DELETE FROM passkeys WHERE holder_id = $1"
+DELETE_UNPROTECTED_CODES = """
+    DELETE FROM backup_codes WHERE holder_id = $1
+        AND NOT EXISTS (SELECT FROM passkeys p WHERE p.holder_id = $1)
+        AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = $1 AND f.confirmed_at IS NOT NULL)
+"""
 # Locked rows are left to the next round.
 LOCK_OLD_KEYS = """
     SELECT holder_id, key_id, nonce, ciphertext FROM second_factors
@@ -48,8 +57,8 @@ REENCRYPT = """
 COUNT_BY_KEY = "SELECT key_id, count(*) AS count FROM second_factors GROUP BY key_id"
 
 
-async def state(db: Pool, holder_id: UUID) -> Row | None:
-    """`confirmed_at` and `codes_left` of an active factor; None if there is none."""
+async def state(db: Pool | Tx, holder_id: UUID) -> Row | None:
+    """`confirmed_at` of the authenticator, the number of `passkeys`, and `codes_left`; None if there is neither."""
     return await db.fetchrow(STATE, holder_id)
 
 
@@ -66,6 +75,11 @@ async def enrol(tx: Tx, holder_id: UUID, secret: Encrypted, now: datetime) -> bo
 async def lock(tx: Tx, holder_id: UUID) -> Row | None:
     """Lock the factor, active or pending, and return it."""
     return await tx.fetchrow(LOCK, holder_id)
+
+
+async def lock_passkeys(tx: Tx, holder_id: UUID) -> bool:
+    """Lock the passkeys of an account; False if it has none."""
+    return bool(await tx.fetch(LOCK_PASSKEYS, holder_id))
 
 
 async def use_step(tx: Tx, holder_id: UUID, step: int) -> bool:
@@ -90,8 +104,21 @@ async def replace_codes(tx: Tx, holder_id: UUID, hashes: Sequence[bytes]) -> Non
 
 
 async def remove(tx: Tx, holder_id: UUID) -> bool:
-    """Delete the factor and its backup codes; False if there was none."""
-    return await tx.execute(REMOVE, holder_id) == 1
+    """Delete authenticator, passkeys and backup codes; False if there was none of the first two."""
+    removed = await tx.execute(REMOVE_AUTHENTICATOR, holder_id) + await tx.execute(REMOVE_PASSKEYS, holder_id)
+    await tx.execute(DELETE_CODES, holder_id)
+    return removed > 0
+
+
+async def remove_authenticator(tx: Tx, holder_id: UUID) -> None:
+    """Delete the authenticator, and the backup codes unless there are passkeys."""
+    await tx.execute(REMOVE_AUTHENTICATOR, holder_id)
+    await delete_unprotected_codes(tx, holder_id)
+
+
+async def delete_unprotected_codes(tx: Tx, holder_id: UUID) -> bool:
+    """Delete the backup codes of an account that has neither authenticator nor passkeys; whether it had some."""
+    return await tx.execute(DELETE_UNPROTECTED_CODES, holder_id) > 0
 
 
 def encrypted(row: Row | None) -> Encrypted | None:

@@ -11,18 +11,20 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import second_factor, users_store
+from tollhouse.accounts.identity import assertions, second_factor, users_store
 from tollhouse.accounts.identity import sessions_store as store
+from tollhouse.accounts.identity.assertions import Assertion
 from tollhouse.accounts.identity.browsers import browser_of, device_hash, remember_device, system_of, user_agent_of
 from tollhouse.accounts.identity.credentials import email_key, verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials, NoMembership, Person
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
+from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion, PasskeyRefused
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
-from tollhouse.kernel.errors import AuthenticationRequired
+from tollhouse.kernel.errors import ApiError, AuthenticationRequired
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
@@ -144,14 +146,30 @@ async def finish_sign_in(request: Request, user_id: UUID, password_verified_at: 
     return await _open_session(request, row)
 
 
-async def _open_session(request: Request, row: Row) -> str:
-    async def action(work: Work) -> str:
+async def sign_in_by_passkey(request: Request, sent: PasskeyAssertion, user_id: UUID | None = None) -> str:
+    """The secret of a new session. A passkey is both factors; `user_id` has sent the password already.
+
+    Raises what `assertions.verify` raises, and `NoMembership`.
+    """
+    assertion = await assertions.verify_sign_in(request, "person", sent, user_id)
+    row = await users_store.get(request.services.db, assertion.passkey.holder_id)
+    if row is None:
+        raise PasskeyRefused
+    return await _open_session(request, row, assertion)
+
+
+async def _open_session(request: Request, row: Row, assertion: Assertion | None = None) -> str:
+    async def action(work: Work) -> str | ApiError:
+        if assertion is not None and (error := await assertions.record_use(work, request, assertion)) is not None:
+            return error
         secret, merchant_id = await open_session(work, request, row["id"], row["password_hash"])
         await record.event(work, merchant_id, "session.begun", by=request.actor_of("person", row["id"]))
         await _notify_of_new_device(work.tx, request, row)
         return secret
 
     secret = await request.transact(action)
+    if isinstance(secret, ApiError):
+        raise secret
     remember_device(request, "sign-in", email_key(row["email"]))
     return secret
 

@@ -10,6 +10,7 @@ from tollhouse.accounts.identity import (
     address_changes_store,
     jti_store,
     operators_store,
+    passkeys_api,
     sessions_store,
     store,
     users_store,
@@ -56,7 +57,7 @@ async def _delete(services: Services, statement: str, age_s: int) -> None:
 
 
 SLICE = Slice(
-    operations=(*address_api.OPERATIONS,),
+    operations=(*address_api.OPERATIONS, *passkeys_api.OPERATIONS),
     jobs=(
         Job(60, delete_failures),
         Job(60, delete_jtis),

@@ -14,10 +14,12 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.identity import second_factor, sessions, sessions_store
+from tollhouse.accounts.identity import assertions, second_factor, sessions, sessions_store
+from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.credentials import verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials, Operator, Person, RecentAuthenticationRequired, SignInFirst
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorRequired
+from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion
 from tollhouse.http.cookies import SAFE
 from tollhouse.http.forms import FORM, Form, parse_form
 from tollhouse.http.request import Request
@@ -26,7 +28,8 @@ from tollhouse.kernel.errors import ApiError, AuthenticationRequired, InvalidReq
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
 
 RECENT = timedelta(seconds=RECENT_AUTHENTICATION_S)
-PASSWORD_FIELD, CODE_FIELD = "stepup_password", "stepup_code"
+PASSWORD_FIELD, CODE_FIELD, PASSKEY_FIELD = "stepup_password", "stepup_code", "stepup_passkey"
+PROOFS = frozenset({PASSWORD_FIELD, CODE_FIELD, PASSKEY_FIELD})
 TEMPLATE = "identity/stepup.html"
 PATH = "/stepup"
 
@@ -123,6 +126,16 @@ async def confirm(request: Request, person: Person, password: str, code: str | N
         if code is None:
             raise SecondFactorRequired(person.user_id)
         await second_factor.verify_code(request, person.user_id, code)
+    return await _confirmed(request, person)
+
+
+async def confirm_by_passkey(request: Request, person: Person, sent: PasskeyAssertion) -> Person:
+    """As `confirm`, with a passkey of the user, which is both factors. Raises what `assertions.verify` raises."""
+    await assertions.use(request, Holder.of(request, person), sent)
+    return await _confirmed(request, person)
+
+
+async def _confirmed(request: Request, person: Person) -> Person:
     confirmed = await sessions.rotate_secret(request, person)
     if confirmed is None:
         raise AuthenticationRequired
@@ -130,7 +143,9 @@ async def confirm(request: Request, person: Person, password: str, code: str | N
 
 
 async def confirm_by_form(request: Request, person: Person, form: Form) -> Person:
-    """`confirm` with the fields of a page's form."""
+    """`confirm` or `confirm_by_passkey` with the fields of a page's form."""
+    if sent := form.one(PASSKEY_FIELD):
+        return await confirm_by_passkey(request, person, assertions.read_form(sent))
     try:
         return await confirm(request, person, form.one(PASSWORD_FIELD) or "", form.one(CODE_FIELD) or "")
     except InvalidCode:
@@ -152,7 +167,7 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
         raise ReauthenticationRedirect(address_of(request), DASHBOARD.cancel_path(request))
     form = request.form()
     error: ApiError | None = None
-    if form.one(PASSWORD_FIELD) is not None:
+    if has_proof(form):
         try:
             return await confirm_by_form(request, person, form)
         except AuthenticationRequired:
@@ -183,9 +198,14 @@ def _page_parameters(to: str, cancel: str) -> list[tuple[str, str]]:
     return [("to", to)] if cancel == to else [("to", to), ("cancel", cancel)]
 
 
+def has_proof(form: Form) -> bool:
+    """Whether the form has a password or a passkey."""
+    return form.one(PASSWORD_FIELD) is not None or bool(form.one(PASSKEY_FIELD))
+
+
 def carried_fields(form: Form) -> list[tuple[str, str]]:
-    """The fields of the submitted form without password and code."""
-    return [(name, value) for name, value in form.pairs if name not in {PASSWORD_FIELD, CODE_FIELD}]
+    """The fields of the submitted form without password, code and passkey."""
+    return [(name, value) for name, value in form.pairs if name not in PROOFS]
 
 
 def template_context(

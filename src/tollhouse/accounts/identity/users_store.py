@@ -81,6 +81,7 @@ DELETE_FACTOR_OF_USER = "DELETE FROM second_factors WHERE holder_id = $1"
 DELETE_CODES_OF_USER = "DELETE FROM backup_codes WHERE holder_id = $1"
 DELETE_MEMBERSHIPS_OF_USER = "DELETE FROM members WHERE user_id = $1"
 DELETE_ADDRESSES_OF_USER = "DELETE FROM address_changes WHERE user_id = $1"
+DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE holder_id = $1"
 DELETE_USER = "DELETE FROM users WHERE id = $1"
 DELETE_WITH_USER = {
     "sessions": DELETE_SESSIONS_OF_USER,
@@ -89,6 +90,7 @@ DELETE_WITH_USER = {
     "backup_codes": DELETE_CODES_OF_USER,
     "members": DELETE_MEMBERSHIPS_OF_USER,
     "address_changes": DELETE_ADDRESSES_OF_USER,
+    "passkeys": DELETE_PASSKEYS_OF_USER,
     "users": DELETE_USER,
 }
 

@@ -7,6 +7,8 @@ from collections.abc import Callable, Mapping
 
 from tollhouse.accounts.mail.address_contents import CONTENTS as ADDRESS
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
+from tollhouse.accounts.mail.factor_contents import CONTENTS as OF_FACTORS
+from tollhouse.accounts.mail.factor_contents import not_you
 from tollhouse.accounts.mail.model import EmailKind
 from tollhouse.accounts.mail.team_contents import CONTENTS as TEAM
 from tollhouse.kernel.text import Text, as_text
@@ -53,7 +55,7 @@ def _password_changed(values: EmailValues) -> EmailContent:
         "The password of your account was changed on %(moment)s. All other sessions were signed out.",
         moment=values.created_at,
     )
-    return EmailContent(Text("Your password was changed"), (changed, *_not_you(values)))
+    return EmailContent(Text("Your password was changed"), (changed, *not_you(values)))
 
 
 def _new_device(values: EmailValues) -> EmailContent:
@@ -66,24 +68,6 @@ def _new_device(values: EmailValues) -> EmailContent:
             Button(Text("View sessions"), f"{values.base_url}/settings/sessions"),
         ),
     )
-
-
-def _factor_on(values: EmailValues) -> EmailContent:
-    turned_on = Text(
-        "Two-factor authentication was turned on for your account on %(moment)s. "
-        "From now on, signing in requires the password and a code.",
-        moment=values.created_at,
-    )
-    return EmailContent(Text("Two-factor authentication was turned on"), (turned_on, *_not_you(values)))
-
-
-def _factor_off(values: EmailValues) -> EmailContent:
-    turned_off = Text(
-        "Two-factor authentication was turned off for your account on %(moment)s. "
-        "From now on, signing in requires only the password.",
-        moment=values.created_at,
-    )
-    return EmailContent(Text("Two-factor authentication was turned off"), (turned_off, *_not_you(values)))
 
 
 def _receipt(values: EmailValues) -> EmailContent:
@@ -168,15 +152,6 @@ def _actor(facts: Mapping[str, str]) -> Text:
             return Text("The application %(client_id)s did this.", client_id=facts["by"])
         case _:
             return Text("An API key did this.")
-
-
-def _not_you(values: EmailValues) -> tuple[Text | Button, ...]:
-    if values.is_operator:
-        return (Text("If this was not you, contact the operator of this server immediately."),)
-    return (
-        Text("If this was not you, reset your password immediately:"),
-        Button(Text("Reset password"), f"{values.base_url}/forgot"),
-    )
 
 
 def _device(facts: Mapping[str, str]) -> Text | str:
@@ -342,8 +317,6 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "reset": _reset,
     "password_changed": _password_changed,
     "new_device": _new_device,
-    "factor_on": _factor_on,
-    "factor_off": _factor_off,
     "receipt": _receipt,
     "recipient_added": _recipient_added,
     "recipients_only_off": _recipients_only_off,
@@ -362,6 +335,7 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "application_disconnected": _application_disconnected,
     "application_expiring": _application_expiring,
     "proposal_waiting": _proposal_waiting,
+    **OF_FACTORS,
     **TEAM,
     **ADDRESS,
 }

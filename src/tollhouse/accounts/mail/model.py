@@ -27,6 +27,8 @@ EmailKind = Literal[
     "new_device",
     "factor_on",
     "factor_off",
+    "passkey_added",
+    "passkey_removed",
     "receipt",
     "recipient_added",
     "recipients_only_off",

@@ -13,6 +13,14 @@ from tollhouse.accounts.identity.model import Caller, EverythingStops, InvalidCr
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.throttle import RateLimited
+from tollhouse.accounts.identity.webauthn_model import (
+    ChallengeExpired,
+    PasskeyCopied,
+    PasskeyRefused,
+    PasskeysUnavailable,
+    UserVerificationRequired,
+    WrongOrigin,
+)
 from tollhouse.accounts.merchants import actions, stopping, store
 from tollhouse.accounts.merchants.model import (
     AccountView,
@@ -22,6 +30,7 @@ from tollhouse.accounts.merchants.model import (
     EmailTaken,
     NewApiKey,
     NewApiKeyView,
+    PasskeySignIn,
     SessionView,
     SignIn,
     SignUp,
@@ -38,6 +47,15 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.platform.database.pool import Pool
 
+PASSKEY_ERRORS = (
+    PasskeysUnavailable,
+    WrongOrigin,
+    ChallengeExpired,
+    RateLimited,
+    PasskeyRefused,
+    PasskeyCopied,
+    UserVerificationRequired,
+)
 DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 INTEGRATION_OPERATIONS = Operations(INTEGRATION)
 
@@ -69,6 +87,15 @@ async def sign_in(request: Request, body: SignIn) -> Response:
     return sessions.set_cookie(request, json_response(await actions.new_session_view(request, secret)), secret)
 
 
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/login/passkey", guard=anyone_with_cookie, errors=(ValidationFailed, *PASSKEY_ERRORS), responses=SessionView
+)
+async def sign_in_by_passkey(request: Request, body: PasskeySignIn) -> Response:
+    """Sign in with a passkey. It is both factors: no password and no code is needed. Opens a session."""
+    secret = await sessions.sign_in_by_passkey(request, body.assertion)
+    return sessions.set_cookie(request, json_response(await actions.new_session_view(request, secret)), secret)
+
+
 @DASHBOARD_OPERATIONS.add("POST", "/logout", guard=anyone_with_cookie, status=204)
 async def sign_out(request: Request) -> Response:
     """Sign out. Ends the session, if there is one."""
@@ -85,11 +112,23 @@ async def who_is_signed_in(caller: Person, db: Pool) -> SessionView:
     "POST",
     "/session/confirm",
     guard=signed_in_while_suspended,
-    errors=(InvalidCredentials, SecondFactorRequired, InvalidCode, SecondFactorChanged, RateLimited),
+    errors=(
+        ValidationFailed,
+        InvalidCredentials,
+        SecondFactorRequired,
+        InvalidCode,
+        SecondFactorChanged,
+        *PASSKEY_ERRORS,
+    ),
 )
 async def confirm_session(request: Request, caller: Person, body: Confirmation) -> SessionView:
-    """Confirm the password. Applies for the next 15 minutes. The session cookie is replaced."""
-    confirmed = await stepup.confirm(request, caller, body.password, body.code)
+    """Confirm password or passkey. Applies for the next 15 minutes. The session cookie is replaced."""
+    if field_errors := body.field_errors():
+        raise ValidationFailed(*field_errors)
+    if body.assertion is not None:
+        confirmed = await stepup.confirm_by_passkey(request, caller, body.assertion)
+    else:
+        confirmed = await stepup.confirm(request, caller, body.password or "", body.code)
     return await actions.session_view(request.services.db, confirmed)
 
 

@@ -10,6 +10,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType
 from tollhouse.accounts.environments.legal_details import LegalDetails
 from tollhouse.accounts.identity.credentials import email_errors, password_errors
 from tollhouse.accounts.identity.model import MembershipView, MemberView
+from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion
 from tollhouse.accounts.spending.model import LimitRequest, LimitView, RemainingLimitView, limits_errors
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.kernel import clock, messages, scopes
@@ -54,11 +55,31 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):
-    """The body of a confirmation. `code` is needed if the account has a second factor."""
+    """The body of a confirmation: the password, with `code` if two-factor authentication is on, or a passkey."""
 
-    password: Annotated[str, example("a long password")]
+    password: Annotated[str | None, example("a long password")] = None
     code: str | None = None
     """Code of the authenticator, or a backup code, if two-factor authentication is on."""
+    assertion: PasskeyAssertion | None = None
+    """Instead of the password: what `navigator.credentials.get()` returned, by `toJSON()`."""
+
+    def rule_errors(self, _context: ValidationContext) -> list[FieldError]:
+        """The errors of every invalid field."""
+        return self.field_errors()
+
+    def field_errors(self) -> list[FieldError]:
+        """Password or passkey is there, and not both."""
+        if self.assertion is None:
+            return [] if self.password is not None else [FieldError("password", "missing", messages.REQUIRED)]
+        sent = {"password": self.password, "code": self.code}
+        return [FieldError(name, "conflicting", messages.NOT_WITH_ASSERTION) for name, value in sent.items() if value]
+
+
+class PasskeySignIn(Struct, frozen=True, forbid_unknown_fields=True):
+    """The body of a sign-in with a passkey."""
+
+    assertion: PasskeyAssertion
+    """What `navigator.credentials.get()` returned, by `toJSON()`."""
 
 
 class NewApiKey(Struct, frozen=True, forbid_unknown_fields=True):

@@ -30,8 +30,9 @@ BANK = """
 """
 OPERATORS = """
     SELECT count(*) AS count FROM operators o
-    WHERE o.closed_at IS NULL AND EXISTS (
-        SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
+    WHERE o.closed_at IS NULL AND (
+        EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
+        OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = o.id))
 """
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,

@@ -28,6 +28,7 @@ ADDRESS_CHANGES = """
 """
 SECOND_FACTORS = "SELECT created_at, confirmed_at FROM second_factors WHERE holder_id = $1"
 BACKUP_CODES = "SELECT used_at FROM backup_codes WHERE holder_id = $1 ORDER BY used_at"
+PASSKEYS = "SELECT name, rp_id, backed_up, created_at, last_used_at FROM passkeys WHERE holder_id = $1 ORDER BY created_at"
 SAVED_FILTERS = """
     SELECT mode, list_name, name, query, created_at FROM saved_filters WHERE user_id = $1 ORDER BY created_at, id
 """
@@ -126,6 +127,7 @@ OF_USER: Mapping[str, str] = {
     "address_changes": ADDRESS_CHANGES,
     "second_factors": SECOND_FACTORS,
     "backup_codes": BACKUP_CODES,
+    "passkeys": PASSKEYS,
     "saved_filters": SAVED_FILTERS,
     "audit_lines": AUDIT_LINES,
     "mails": MAILS_OF_USER,

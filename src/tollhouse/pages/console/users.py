@@ -5,15 +5,17 @@ from uuid import UUID
 
 from tollhouse.accounts.approvals import record
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
-from tollhouse.accounts.identity import operators, operators_store, second_factor, second_factor_store
+from tollhouse.accounts.identity import assertions, operators, operators_store, second_factor, second_factor_store
+from tollhouse.accounts.identity.assertions import Assertion
 from tollhouse.accounts.identity.browsers import remember_device
 from tollhouse.accounts.identity.credentials import email_errors, email_key, password_errors, verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials
 from tollhouse.accounts.identity.second_factor import SecondFactorRequired
+from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion, PasskeyRefused
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel import tokens
-from tollhouse.kernel.errors import ValidationFailed
+from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import OPERATOR_LINK_S
 from tollhouse.pages.console import users_store
@@ -91,10 +93,7 @@ async def sign_in(request: Request, email: str, password: str) -> str:
     row = await verify_password(request, "operator sign-in", email, password, operators_store.find_by_email)
     if await second_factor.state(request.services.db, row["id"]) is not None:
         raise SecondFactorRequired(row["id"])
-    async with request.services.db.transaction() as tx:
-        secret = await operators.open_session(tx, request, row["id"], row["password_hash"])
-    remember_device(request, "operator sign-in", email_key(email))
-    return secret
+    return await _open_session(request, row["id"], row["password_hash"])
 
 
 async def finish_sign_in(request: Request, operator_id: UUID, code: str) -> str:
@@ -106,7 +105,30 @@ async def finish_sign_in(request: Request, operator_id: UUID, code: str) -> str:
     if password_hash is None:
         raise InvalidCredentials
     await second_factor.verify_code(request, operator_id, code)
-    async with request.services.db.transaction() as tx:
-        secret = await operators.open_session(tx, request, operator_id, password_hash)
+    return await _open_session(request, operator_id, password_hash)
+
+
+async def sign_in_by_passkey(request: Request, sent: PasskeyAssertion, operator_id: UUID | None = None) -> str:
+    """Sign in with a passkey, which is both factors; `operator_id` has sent the password. Returns the secret of the session.
+
+    Raises what `assertions.verify` raises.
+    """
+    assertion = await assertions.verify_sign_in(request, "operator", sent, operator_id)
+    holder_id = assertion.passkey.holder_id
+    password_hash = await users_store.password_of(request.services.db, holder_id)
+    if password_hash is None:
+        raise PasskeyRefused
+    return await _open_session(request, holder_id, password_hash, assertion)
+
+
+async def _open_session(request: Request, operator_id: UUID, password_hash: str, assertion: Assertion | None = None) -> str:
+    async def action(work: Work) -> str | ApiError:
+        if assertion is not None and (error := await assertions.record_use(work, request, assertion)) is not None:
+            return error
+        return await operators.open_session(work.tx, request, operator_id, password_hash)
+
+    secret = await request.transact(action)
+    if isinstance(secret, ApiError):
+        raise secret
     remember_device(request, "operator sign-in", await users_store.email_key_of(request.services.db, operator_id))
     return secret

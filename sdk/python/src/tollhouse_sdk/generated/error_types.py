@@ -83,6 +83,12 @@ class BalanceLimitExceeded(ApiError):
     code = "balance_limit_exceeded"
 
 
+class ChallengeExpired(ApiError):
+    """The error code `challenge_expired`."""
+
+    code = "challenge_expired"
+
+
 class ConfidentialClientRequired(ApiError):
     """The error code `confidential_client_required`."""
 
@@ -251,6 +257,12 @@ class InvalidGrant(ApiError):
     code = "invalid_grant"
 
 
+class InvalidPasskey(ApiError):
+    """The error code `invalid_passkey`."""
+
+    code = "invalid_passkey"
+
+
 class InvalidProject(ApiError):
     """The error code `invalid_project`."""
 
@@ -339,6 +351,24 @@ class PairUnavailable(ApiError):
     """The error code `pair_unavailable`."""
 
     code = "pair_unavailable"
+
+
+class PasskeyCopied(ApiError):
+    """The error code `passkey_copied`."""
+
+    code = "passkey_copied"
+
+
+class PasskeyExists(ApiError):
+    """The error code `passkey_exists`."""
+
+    code = "passkey_exists"
+
+
+class PasskeysUnavailable(ApiError):
+    """The error code `passkeys_unavailable`."""
+
+    code = "passkeys_unavailable"
 
 
 class PayerSuspended(ApiError):
@@ -497,6 +527,12 @@ class TestModeOnly(ApiError):
     code = "test_mode_only"
 
 
+class TooManyPasskeys(ApiError):
+    """The error code `too_many_passkeys`."""
+
+    code = "too_many_passkeys"
+
+
 class TooManyProposals(ApiError):
     """The error code `too_many_proposals`."""
 
@@ -539,6 +575,12 @@ class UnsupportedResponseType(ApiError):
     code = "unsupported_response_type"
 
 
+class UserVerificationRequired(ApiError):
+    """The error code `user_verification_required`."""
+
+    code = "user_verification_required"
+
+
 class ValidationFailed(ApiError):
     """The error code `validation_failed`."""
 
@@ -561,3 +603,9 @@ class WebhookSecretMissing(ApiError):
     """The error code `webhook_secret_missing`."""
 
     code = "webhook_secret_missing"
+
+
+class WrongOrigin(ApiError):
+    """The error code `wrong_origin`."""
+
+    code = "wrong_origin"

@@ -1,0 +1,33 @@
+-- Passkeys of merchants' users and of operators (Web Authentication), and emails about them.
+
+CREATE TABLE passkeys (
+    id uuid PRIMARY KEY,
+    holder_id uuid NOT NULL,
+    holder_kind text NOT NULL CHECK (holder_kind IN ('person', 'operator')),
+    rp_id text NOT NULL,
+    credential_id bytea NOT NULL UNIQUE CHECK (octet_length(credential_id) BETWEEN 1 AND 1023),
+    public_key bytea NOT NULL,
+    sign_count bigint NOT NULL CHECK (sign_count BETWEEN 0 AND 4294967295),
+    transports text[] NOT NULL,
+    backup_eligible boolean NOT NULL,
+    backed_up boolean NOT NULL CHECK (backup_eligible OR NOT backed_up),
+    name text NOT NULL,
+    created_at timestamptz NOT NULL,
+    last_used_at timestamptz
+);
+COMMENT ON COLUMN passkeys.holder_id IS 'a user or an operator';
+COMMENT ON COLUMN passkeys.rp_id IS 'the host of the base URL when it was created; it works at no other host';
+CREATE INDEX passkeys_of_holder ON passkeys (holder_id, created_at);
+
+-- Backup codes also belong to accounts that have passkeys and no authenticator app.
+ALTER TABLE backup_codes DROP CONSTRAINT backup_codes_holder_id_fkey;
+
+DO $$
+DECLARE
+    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
+                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
+BEGIN
+    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
+    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
+                   replace(v_kinds, 'ARRAY[', 'ARRAY[''passkey_added''::text, ''passkey_removed''::text, '));
+END $$;

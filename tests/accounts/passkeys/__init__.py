@@ -1,0 +1,1 @@
+"""Passkeys: the specification, the interface, races, and journeys with a virtual authenticator."""
