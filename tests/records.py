@@ -10,7 +10,7 @@ from typing import TypeVar
 
 import asyncpg
 
-from tests import layers_picture, money_table, placement, tables
+from tests import layers_picture, money_table, placement, roles_table, tables
 from tests.running import make_template, migrated_database
 from tests.sdk import generate_python
 from tests.sdk_typescript import generate
@@ -120,6 +120,7 @@ def write() -> None:
     ROUTES.write_text(routes())
     SETTINGS_PAGE.write_text(settings())
     money_table.PAGE.write_text(money_table.page())
+    roles_table.PAGE.write_text(roles_table.page(roles_table.PAGE.read_text()))
     layers_picture.PICTURE.write_text(layers_picture.draw())
     layers_picture.ARCHITECTURE.write_text(layers_picture.architecture())
     generate_python.write()

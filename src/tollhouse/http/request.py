@@ -17,6 +17,7 @@ from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import InvalidRequest, UnsupportedMediaType
 from tollhouse.kernel.ids import Mode, new_id_text
 from tollhouse.kernel.text import Text
+from tollhouse.platform.database.pool import Tx
 
 T = TypeVar("T")
 NEVER = asyncio.Event()
@@ -74,6 +75,7 @@ class Request:
     without confirming the password; `is_of_both_modes`: the page shows the same in both. `error_layout` is how an error of
     this request looks as a page: a guard that knows the person keeps the navigation. `cookies_to_set` (name, value,
     seconds) and `headers_to_add` are added to the response, also to an error.
+    `before_action` is what a guard checks again in the transaction of each action.
     `stopping` is set when the service ends, `waited_us` is how long the request waited for what it asks for. `request_id`
     is the caller's `X-Request-Id` or, without one, `server_request_id`; permanent records store the latter.
     `proven_key` is the thumbprint of the key that the sender has proved to have (DPoP), once it has.
@@ -85,6 +87,7 @@ class Request:
         "actor",
         "address",
         "application",
+        "before_action",
         "caller",
         "cancel_path",
         "cookies_to_set",
@@ -150,6 +153,7 @@ class Request:
         self.cancel_path = ""
         self.switch_path = ""
         self.is_of_both_modes = False
+        self.before_action: Callable[[Tx], Awaitable[None]] | None = None
         self.cookies_to_set: list[tuple[str, str, int]] = []
         self.headers_to_add: tuple[tuple[bytes, bytes], ...] = ()
         self.receive: Receive | None = None
@@ -160,8 +164,16 @@ class Request:
         self.has_calls = False
 
     async def transact(self, action: Callable[[Work], Awaitable[T]]) -> T:
-        """Run `action` in a transaction, by the actor and at the time of this request."""
-        return await self.services.transact(action, self.now, self.actor)
+        """Run `action` in a transaction, by the actor and at the time of this request, after `before_action`."""
+        check = self.before_action
+        if check is None:
+            return await self.services.transact(action, self.now, self.actor)
+
+        async def checked(work: Work) -> T:
+            await check(work.tx)
+            return await action(work)
+
+        return await self.services.transact(checked, self.now, self.actor)
 
     async def wait(self, future: asyncio.Future[None], most_ms: int) -> None:
         """Wait for it, at most so long, and not when the service ends. Raises `ClientDisconnect`."""

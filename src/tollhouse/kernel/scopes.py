@@ -125,6 +125,10 @@ class Scopes(Struct, frozen=True):
         """What both sets hold."""
         return Scopes(self.mask & other.mask)
 
+    def __or__(self, other: "Scopes") -> "Scopes":
+        """What either set holds."""
+        return Scopes(self.mask | other.mask)
+
     def __sub__(self, other: "Scopes") -> "Scopes":
         """What this set holds and the other does not."""
         return Scopes(self.mask & ~other.mask)

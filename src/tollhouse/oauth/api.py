@@ -57,21 +57,26 @@ class ClientDetails(Struct, frozen=True):
     token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in)
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in("read"))
 async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
     """List applications. Newest first, with revoked ones."""
     return ClientList(await clients_store.list_owned(db, caller.merchant_id, now))
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/oauth/clients", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="always"
+    "POST",
+    "/oauth/clients",
+    guard=signed_in("developers"),
+    status=201,
+    errors=(ValidationFailed,),
+    recent_authentication="always",
 )
 async def register_client(caller: Person, body: SettingsBody, work: Work) -> ClientView:
     """Register an application. Only this response contains the secret of a confidential one."""
-    return await clients.register(work, caller.merchant_id, settings.check_new(body))
+    return await clients.register(work, caller, settings.check_new(body))
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in, errors=(NotFound,))
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients/{client_id}", guard=signed_in("read"), errors=(NotFound,))
 async def show_client(caller: Person, client_id: str, db: Pool, services: Services, now: datetime) -> ClientDetails:
     """Retrieve an application. The response has the OAuth endpoints too."""
     client = await clients_store.find_owned(db, caller.merchant_id, client_id, now)
@@ -82,31 +87,35 @@ async def show_client(caller: Person, client_id: str, db: Pool, services: Servic
 
 
 @DASHBOARD_OPERATIONS.add(
-    "PUT", "/oauth/clients/{client_id}", guard=signed_in, errors=CHANGES, recent_authentication="by_content"
+    "PUT", "/oauth/clients/{client_id}", guard=signed_in("developers"), errors=CHANGES, recent_authentication="by_content"
 )
 async def save_client(caller: Person, client_id: str, body: SettingsUpdate, work: Work) -> ClientView:
     """Update an application. Ends unfinished authorizations. New redirect URIs need recent authentication."""
-    return await clients.update(work, caller.merchant_id, client_id, body, recent=stepup.is_recent(caller, work.now))
+    return await clients.update(work, caller, client_id, body, recent=stepup.is_recent(caller, work.now))
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in, errors=CHANGES)
+@DASHBOARD_OPERATIONS.add("POST", "/oauth/clients/{client_id}/status", guard=signed_in("developers"), errors=CHANGES)
 async def pause_or_resume_client(caller: Person, client_id: str, body: ClientStatusChange, work: Work) -> ClientView:
     """Pause or resume an application. Pausing revokes its grants, and resuming restores none of them."""
     return await clients.pause_or_resume(work, caller.merchant_id, client_id, body)
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/oauth/clients/{client_id}/rotate-secret", guard=signed_in, errors=CHANGES, recent_authentication="always"
+    "POST",
+    "/oauth/clients/{client_id}/rotate-secret",
+    guard=signed_in("developers"),
+    errors=CHANGES,
+    recent_authentication="always",
 )
 async def rotate_client_secret(caller: Person, client_id: str, body: SecretRotation, work: Work) -> ClientView:
     """Rotate the client secret. The old one stops working immediately. Only this response contains the new one."""
-    return await clients.rotate_secret(work, caller.merchant_id, client_id, body)
+    return await clients.rotate_secret(work, caller, client_id, body)
 
 
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/oauth/clients/{client_id}/rotate-webhook-secret",
-    guard=signed_in,
+    guard=signed_in("developers"),
     errors=CHANGES,
     recent_authentication="always",
 )
@@ -118,7 +127,7 @@ async def rotate_webhook_secret(caller: Person, client_id: str, body: WebhookSec
 @DASHBOARD_OPERATIONS.add(
     "DELETE",
     "/oauth/clients/{client_id}",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("developers"),
     errors=(NotFound, ApplicationRevoked),
 )
 async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientView:
@@ -127,7 +136,7 @@ async def revoke_client(caller: Person, client_id: str, work: Work) -> ClientVie
 
 
 @DASHBOARD_OPERATIONS.add(
-    "GET", "/oauth/clients/{client_id}/connections", guard=signed_in, errors=(NotFound, ValidationFailed)
+    "GET", "/oauth/clients/{client_id}/connections", guard=signed_in("read"), errors=(NotFound, ValidationFailed)
 )
 async def list_connections(
     caller: Person, client_id: str, page: ConnectionsPageRequest, db: Pool, now: datetime, catalogue: Catalogue
@@ -143,7 +152,7 @@ async def list_connections(
 @DASHBOARD_OPERATIONS.add(
     "DELETE",
     "/oauth/clients/{client_id}/connections/{grant_id}",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("developers"),
     errors=(NotFound, ApplicationRevoked),
 )
 async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, work: Work) -> DisconnectResult:
@@ -154,7 +163,7 @@ async def disconnect_one(caller: Person, client_id: str, grant_id: UUID, work: W
 @DASHBOARD_OPERATIONS.add(
     "DELETE",
     "/oauth/clients/{client_id}/connections",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("developers"),
     errors=(NotFound, ApplicationRevoked),
 )
 async def disconnect_all(caller: Person, client_id: str, work: Work) -> DisconnectResult:
@@ -162,13 +171,15 @@ async def disconnect_all(caller: Person, client_id: str, work: Work) -> Disconne
     return await connections.disconnect_all(work, caller.merchant_id, client_id)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in)
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in("read"))
 async def list_grants(caller: Person, db: Pool, now: datetime, catalogue: Catalogue) -> GrantList:
     """List connected applications. Those that the merchant is or was connected to."""
     return GrantList(await connections_store.list_grants(db, caller.merchant_id, now, catalogue))
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended, errors=(NotFound,))
+@DASHBOARD_OPERATIONS.add(
+    "DELETE", "/oauth/grants/{grant_id}", guard=signed_in_while_suspended("connections"), errors=(NotFound,)
+)
 async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> DisconnectResult:
     """Disconnect an application."""
     return await connections.revoke_grant(work, caller.merchant_id, grant_id)
@@ -177,7 +188,7 @@ async def withdraw_grant(caller: Person, grant_id: UUID, work: Work) -> Disconne
 @DASHBOARD_OPERATIONS.add(
     "PATCH",
     "/oauth/grants/{grant_id}",
-    guard=signed_in,
+    guard=signed_in("connections"),
     errors=(NotFound, ConnectionEnded, ValidationFailed),
     recent_authentication="by_content",
 )
@@ -187,4 +198,4 @@ async def change_grant(caller: Person, grant_id: UUID, body: GrantChange, work: 
     To let a live connection move more than before needs recent authentication.
     """
     recent = stepup.is_recent(caller, work.now)
-    return await connections.change_grant(work, caller.merchant_id, grant_id, body, recent=recent)
+    return await connections.change_grant(work, caller, grant_id, body, recent=recent)

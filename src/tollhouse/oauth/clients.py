@@ -13,7 +13,7 @@ from msgspec import UNSET, UnsetType
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import Changes, changes, new_values
-from tollhouse.accounts.identity.model import ApplicationSuspended, RecentAuthenticationRequired
+from tollhouse.accounts.identity.model import ApplicationSuspended, Person, RecentAuthenticationRequired
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages, tokens
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
@@ -35,23 +35,28 @@ from tollhouse.platform.database.pool import Tx
 HINT_CHARS = 4
 
 
-async def register(work: Work, owner: MerchantId, new: ClientSettings) -> ClientView:
+async def register(work: Work, person: Person, new: ClientSettings) -> ClientView:
     """Register an application. Only this response contains the secret of a confidential one."""
-    registered = await register_with_id(work, owner, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new)
+    registered = await register_with_id(work, person, ClientId(tokens.public_name(tokens.CLIENT_ID_PREFIX)), new)
     if registered is None:
         raise AssertionError("a random client id exists already")
     return registered
 
 
-async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, new: ClientSettings) -> ClientView | None:
-    """Register an application with this id; None if it exists, for example because the form was submitted twice."""
+async def register_with_id(work: Work, person: Person, client_id: ClientId, new: ClientSettings) -> ClientView | None:
+    """Register an application with this id; None if it exists, for example because the form was submitted twice.
+
+    Raises `RoleForbidden` if the role may not give its scopes in live mode.
+    """
+    owner = person.merchant_id
+    person.require_scopes(new.scopes, "live")
     settings.require_refreshes(new.scopes, new.grant_types or DEFAULT_GRANT_TYPES)
     require_reachable(work, new.connection_webhook_url)
     protocol_settings.require_consistent(new.client_type, *_keys_of(new), work.services.settings)
     no_secret = _no_secret(new)
     secret = tokens.mint(tokens.CLIENT_SECRET_PREFIX) if new.client_type == "confidential" and no_secret is None else None
     stored = _hash_and_hint(secret) if secret else no_secret
-    if not await clients_store.insert(work.tx, owner, client_id, new, stored, work.actor.user_id, work.now):
+    if not await clients_store.insert(work.tx, owner, client_id, new, stored, person.user_id, work.now):
         return None
     webhook_secret = await _set_webhook(work, owner, client_id, None, new.connection_webhook_url)
     registered = await _get(work.tx, owner, client_id, work.now)
@@ -59,14 +64,16 @@ async def register_with_id(work: Work, owner: MerchantId, client_id: ClientId, n
     return msgspec.structs.replace(registered, client_secret=secret or UNSET, webhook_secret=webhook_secret)
 
 
-async def update(work: Work, owner: MerchantId, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
+async def update(work: Work, person: Person, client_id: str, body: SettingsBody, *, recent: bool) -> ClientView:
     """Replace all settings. Invalidates pending requests and codes; grants lose removed scopes immediately.
 
-    Raises `RecentAuthenticationRequired` if redirect URIs, keys or the URL for events change and the authentication is
-    not `recent`.
+    Raises `RoleForbidden` if the role may not give the scopes, before or after, and `RecentAuthenticationRequired` if
+    redirect URIs, keys or the URL for events change and the authentication is not `recent`.
     """
+    owner = person.merchant_id
     client = await lock(work.tx, owner, client_id)
     new, version = settings.check_update(body, client.client_type)
+    person.require_scopes(client.scopes | new.scopes, "live")
     _require_version(client, version)
     before = await _get(work.tx, owner, client.client_id, work.now)
     kept = settings.keep_unset(new, before)
@@ -108,9 +115,11 @@ async def pause_or_resume(work: Work, owner: MerchantId, client_id: str, change:
     return after
 
 
-async def rotate_secret(work: Work, owner: MerchantId, client_id: str, rotation: SecretRotation) -> ClientView:
-    """Replace the secret immediately. Only this response contains the new one."""
+async def rotate_secret(work: Work, person: Person, client_id: str, rotation: SecretRotation) -> ClientView:
+    """Replace the secret immediately. Only this response contains the new one. Raises `RoleForbidden` as `update` does."""
+    owner = person.merchant_id
     client = await lock(work.tx, owner, client_id)
+    person.require_scopes(client.scopes, "live")
     revoke_grants, version = settings.check_flag("revoke_grants", rotation.revoke_grants, rotation.version)
     if client.client_type == "public":
         raise ValidationFailed(FieldError("client_type", "no_secret", messages.CONFIDENTIAL))

@@ -7,7 +7,7 @@ from msgspec import Struct, UnsetType
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes, new_values
-from tollhouse.accounts.identity.model import RecentAuthenticationRequired
+from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequired
 from tollhouse.accounts.spending import limits
 from tollhouse.accounts.spending.limits import LimitsOwner
 from tollhouse.http.services import Work
@@ -70,14 +70,13 @@ async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> D
     return DisconnectResult(1)
 
 
-async def change_grant(
-    work: Work, merchant_id: MerchantId, grant_id: UUID, change: GrantChange, *, recent: bool
-) -> GrantView:
+async def change_grant(work: Work, person: Person, grant_id: UUID, change: GrantChange, *, recent: bool) -> GrantView:
     """Change one active grant, for the merchant that gave it. Access tokens that exist lose removed scopes immediately.
 
-    Raises `NotFound`, `ConnectionEnded`, `ValidationFailed`, and `RecentAuthenticationRequired` if a live grant may move
-    more than before and the authentication is not `recent`.
+    Raises `NotFound`, `ConnectionEnded`, `ValidationFailed`, and if the grant may move more than before, `RoleForbidden` for
+    a role that could not give it, and `RecentAuthenticationRequired` in live mode if the authentication is not `recent`.
     """
+    merchant_id = person.merchant_id
     grant = await connections_store.lock_active(work.tx, merchant_id, grant_id, work.now)
     if grant is None:
         raise ConnectionEnded if await connections_store.has_grant(work.tx, merchant_id, grant_id) else NotFound
@@ -91,8 +90,10 @@ async def change_grant(
     owner = LimitsOwner(grant.env, grant_id, is_key=False, name=grant.name)
     before = await limits.lock(work, owner)
     new = change.limits_after(before, work.services.catalogue)
-    if grant.mode == "live" and not recent and (new.raises(before) or (only_before and not only)):
-        raise RecentAuthenticationRequired
+    if new.raises(before) or (only_before and not only):
+        person.require_scopes(granted, grant.mode)
+        if grant.mode == "live" and not recent:
+            raise RecentAuthenticationRequired
     await limits.replace(work, owner, new)
     # Nothing below this line may refuse.
     kept = scopes.known(names)

@@ -43,7 +43,7 @@ class AddressView(Struct, frozen=True):
     """Until when the last change can be undone at the address before; null if there is none."""
 
 
-@OPERATIONS.add("GET", "/session/email", guard=signed_in)
+@OPERATIONS.add("GET", "/session/email", guard=signed_in("own"))
 async def show_address(caller: Person, db: Pool, now: datetime) -> AddressView:
     """Retrieve the email address. With the change that waits to be confirmed, or can be undone."""
     return _view(caller, await address_changes_store.current(db, caller.user_id, now))
@@ -52,7 +52,7 @@ async def show_address(caller: Person, db: Pool, now: datetime) -> AddressView:
 @OPERATIONS.add(
     "POST",
     "/session/email",
-    guard=signed_in,
+    guard=signed_in("own"),
     status=202,
     errors=(ValidationFailed, AddressChangedRecently, RateLimited),
     recent_authentication="always",
@@ -65,7 +65,7 @@ async def request_address(request: Request, caller: Person, body: NewAddress) ->
     return _view(caller, await address_changes.request_change(request, caller, body.email))
 
 
-@OPERATIONS.add("DELETE", "/session/email", guard=signed_in, status=204)
+@OPERATIONS.add("DELETE", "/session/email", guard=signed_in("own"), status=204)
 async def withdraw_address(caller: Person, work: Work) -> None:
     """Withdraw the request to change the email address, if one waits to be confirmed."""
     await address_changes.withdraw(work, caller)

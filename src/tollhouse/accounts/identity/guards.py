@@ -7,7 +7,7 @@ of the browser, and not if the page was refused.
 
 from msgspec import structs
 
-from tollhouse.accounts.identity import dpop, operators, sessions_store, stepup, store
+from tollhouse.accounts.identity import dpop, members_store, operators, sessions_store, stepup, store
 from tollhouse.accounts.identity.jose import JoseError
 from tollhouse.accounts.identity.model import (
     MODES,
@@ -24,6 +24,7 @@ from tollhouse.accounts.identity.model import (
     NoCredential,
     Person,
     ProposalRequired,
+    RoleForbidden,
     SignInFirst,
     TestModeOnly,
 )
@@ -37,6 +38,8 @@ from tollhouse.kernel.actor import Actor, ActorKind
 from tollhouse.kernel.errors import AuthenticationRequired, InvalidRequest, MisdirectedRequest
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.resources import Resource
+from tollhouse.kernel.roles import Permission, who_may
+from tollhouse.platform.database.pool import Tx
 
 REQUESTS = RequestMeter()
 
@@ -123,19 +126,26 @@ class ApplicationGuard(CredentialGuard):
 
 
 class SessionGuard:
-    """A user with a session. A `page` redirects others to sign-in; JSON answers 401.
+    """A user with a session whose role has the permission. A `page` redirects others to sign-in; JSON answers 401.
+
+    The permission is needed in the mode that the path names, else in live mode. `of_object`: in any mode, and the handler
+    asks again (`Person.require`) when it knows the mode.
 
     Users of a suspended merchant can only read, except where `while_suspended`: ending sessions, revoking keys and grants,
     changing password or second factor.
     """
 
-    def __init__(self, *, page: bool, while_suspended: bool = False) -> None:
+    def __init__(
+        self, permission: Permission, *, page: bool, while_suspended: bool = False, of_object: bool = False
+    ) -> None:
+        self.permission: Permission = permission
+        self.of_object = of_object
         self._page = page
         self.while_suspended = while_suspended
-        self.label = "session, suspended too" if while_suspended else "session"
+        self.label = f"session:{permission}" + ", suspended too" * while_suspended
 
     async def admit(self, request: Request) -> Person:
-        """Host 421, session 401 (or 303), then cross-origin 403, then suspension 403; the content type comes later (415)."""
+        """Host 421, session 401 (or 303), then cross-origin 403, suspension 403, role 403; the content type later (415)."""
         cookies.require_own_host(request)
         person = await current_person(request)
         if person is None:
@@ -147,7 +157,16 @@ class SessionGuard:
             raise AccountSuspended
         if self._page:
             await _show_navigation(request, person)
+        mode = self._mode(request)
+        person.require(self.permission, mode)
+        if request.method not in cookies.SAFE and self.permission != "own":
+            request.before_action = lambda tx: _hold_role(tx, person, self.permission, mode)
         return person
+
+    def _mode(self, request: Request) -> Mode | None:
+        if self.of_object:
+            return None
+        return "live" if request.is_of_both_modes else MODES.get(request.params.get("mode", ""), "live")
 
     async def reauthenticate(self, request: Request, caller: Person) -> Person:
         """The user, recently authenticated; otherwise 403 for JSON, and the confirmation page for pages."""
@@ -213,11 +232,27 @@ def spending(*any_of: str) -> SpendingGuard:
     return SpendingGuard(*any_of)
 
 
+def signed_in(permission: Permission, *, of_object: bool = False) -> SessionGuard:
+    """A session of the dashboard API."""
+    return SessionGuard(permission, page=False, of_object=of_object)
+
+
+def signed_in_page(permission: Permission, *, of_object: bool = False) -> SessionGuard:
+    """A session on a page."""
+    return SessionGuard(permission, page=True, of_object=of_object)
+
+
+def signed_in_while_suspended(permission: Permission, *, of_object: bool = False) -> SessionGuard:
+    """A session of the dashboard API, also of a suspended merchant."""
+    return SessionGuard(permission, page=False, while_suspended=True, of_object=of_object)
+
+
+def signed_in_page_while_suspended(permission: Permission, *, of_object: bool = False) -> SessionGuard:
+    """A session on a page, also of a suspended merchant."""
+    return SessionGuard(permission, page=True, while_suspended=True, of_object=of_object)
+
+
 any_credential = CredentialGuard()
-signed_in = SessionGuard(page=False)
-signed_in_page = SessionGuard(page=True)
-signed_in_while_suspended = SessionGuard(page=False, while_suspended=True)
-signed_in_page_while_suspended = SessionGuard(page=True, while_suspended=True)
 anyone = PublicGuard()
 """No cookie is used: metadata, permissions, health, the checkout page."""
 anyone_with_cookie = PublicGuard(cookie=True)
@@ -230,6 +265,15 @@ payer_form = PublicGuard(own_forms=True, home="")
 """Forms of the checkout."""
 client = PublicGuard("client authentication")
 """The token and revocation endpoints, which authenticate the client themselves, in the order of the protocol."""
+
+
+async def _hold_role(tx: Tx, person: Person, permission: Permission, mode: Mode | None) -> None:
+    """Lock the role until the action is committed: a change of the role or a removal is seen here, or waits for it."""
+    role = await members_store.lock_role(tx, person.merchant_id, person.user_id)
+    if role is None:
+        raise AuthenticationRequired
+    if role != person.role:
+        raise RoleForbidden(role, who_may(permission, mode))
 
 
 async def recognize(request: Request) -> None:

@@ -13,8 +13,9 @@ from tollhouse.kernel.errors import ApiError, NotFound
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, UserId
 from tollhouse.kernel.resources import Resource
-from tollhouse.kernel.roles import Role
+from tollhouse.kernel.roles import NAMES, Permission, Role, grantable, may, who_may
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.text import Text, as_text
 
 ALGORITHMS = ("ES256", "PS256", "Ed25519", "EdDSA")
 """Of signed tokens that others made. EdDSA with Ed25519 keys, under its old and its new name (RFC 9864).
@@ -114,6 +115,20 @@ class Person(Struct, frozen=True):
         """The number of proposals in this mode that wait for a decision."""
         return self.live_proposals if mode == "live" else self.test_proposals
 
+    def may(self, permission: Permission, mode: Mode | None = "live") -> bool:
+        """Whether the role may do this in a mode; None: in any mode."""
+        return may(self.role, permission, mode)
+
+    def require(self, permission: Permission, mode: Mode | None = "live") -> None:
+        """Raises `RoleForbidden` unless the role may do this in a mode."""
+        if not self.may(permission, mode):
+            raise RoleForbidden(self.role, who_may(permission, mode))
+
+    def require_scopes(self, given: Scopes, mode: Mode) -> None:
+        """Raises `RoleForbidden` unless the role may give these scopes to a key or an application."""
+        if not given.within(grantable(self.role, mode)):
+            raise RoleForbidden(self.role, [role for role in NAMES if given.within(grantable(role, mode))])
+
     def env(self, mode: str) -> MerchantEnv:
         """The environment named by a page's path. Raises `NotFound` if there is none."""
         if mode not in MODES:
@@ -182,6 +197,22 @@ class Operator(Struct, frozen=True):
     session_hash: bytes
     has_second_factor: bool
     authenticated_at: datetime
+
+
+class RoleForbidden(ApiError):
+    """403: the role of the user in this merchant account does not include the action."""
+
+    code, status, message = "role_forbidden", 403, "Your role does not allow this."
+    solution = "Ask a member with one of `roles`, or an owner for another role. Teams lists what each role may do."
+
+    def __init__(self, role: Role, allowed: list[Role]) -> None:
+        first, *others = [Text("%(role)s", role=as_text(NAMES[each])) for each in allowed]
+        for other in others:
+            first = Text("%(roles)s, %(role)s", roles=first, role=other)
+        super().__init__(
+            Text("Your role (%(role)s) does not allow this. It needs: %(roles)s.", role=as_text(NAMES[role]), roles=first),
+            members={"role": role, "roles": list(allowed)},
+        )
 
 
 class NoMembership(ApiError):

@@ -33,7 +33,7 @@ from tollhouse.kernel.errors import NotFound, ValidationFailed
 OPERATIONS = Operations(DASHBOARD)
 
 
-@OPERATIONS.add("GET", "/passkeys", guard=signed_in)
+@OPERATIONS.add("GET", "/passkeys", guard=signed_in("own"))
 async def list_passkeys(request: Request, caller: Person) -> PasskeyList:
     """List passkeys. Those of the user, oldest first."""
     return PasskeyList(await passkeys.list_of(request, caller.user_id))
@@ -42,7 +42,7 @@ async def list_passkeys(request: Request, caller: Person) -> PasskeyList:
 @OPERATIONS.add(
     "POST",
     "/passkeys/options",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("own"),
     errors=(PasskeysUnavailable,),
     recent_authentication="always",
 )
@@ -54,7 +54,7 @@ async def new_passkey_options(request: Request, caller: Person) -> CreationOptio
 @OPERATIONS.add(
     "POST",
     "/passkeys",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("own"),
     status=201,
     errors=(
         PasskeysUnavailable,
@@ -72,7 +72,7 @@ async def add_passkey(request: Request, caller: Person, body: NewPasskey) -> New
     return await passkeys.add(request, Holder.of(request, caller), body)
 
 
-@OPERATIONS.add("PATCH", "/passkeys/{passkey_id}", guard=signed_in, errors=(ValidationFailed, NotFound))
+@OPERATIONS.add("PATCH", "/passkeys/{passkey_id}", guard=signed_in("own"), errors=(ValidationFailed, NotFound))
 async def rename_passkey(request: Request, caller: Person, passkey_id: UUID, body: PasskeyName, work: Work) -> PasskeyView:
     """Rename a passkey."""
     return await passkeys.rename(work, Holder.of(request, caller), passkey_id, body.name)
@@ -81,7 +81,7 @@ async def rename_passkey(request: Request, caller: Person, passkey_id: UUID, bod
 @OPERATIONS.add(
     "DELETE",
     "/passkeys/{passkey_id}",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("own"),
     status=204,
     errors=(NotFound,),
     recent_authentication="always",
@@ -98,7 +98,7 @@ async def sign_in_options(request: Request) -> RequestOptions:
     return assertions.sign_in_options(request, "person")
 
 
-@OPERATIONS.add("POST", "/session/confirm/options", guard=signed_in_while_suspended, errors=(PasskeysUnavailable,))
+@OPERATIONS.add("POST", "/session/confirm/options", guard=signed_in_while_suspended("own"), errors=(PasskeysUnavailable,))
 async def confirmation_options(request: Request, caller: Person) -> RequestOptions:
     """Request the options to confirm the session with a passkey. Valid for five minutes in this session."""
     return await assertions.confirmation_options(request, Holder.of(request, caller))

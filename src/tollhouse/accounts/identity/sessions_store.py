@@ -54,8 +54,12 @@ LIST_ACTIVE = """
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
-# Revoking the session waits until this transaction ends, and then sees what it wrote.
-LOCK = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
+# Revoking the session, or changing the role, waits until this transaction ends, and then sees what it wrote.
+LOCK = """
+    SELECT true FROM sessions s JOIN members m ON (m.merchant_id, m.user_id) = (s.merchant_id, s.user_id)
+    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND (m.merchant_id, m.role) = ($2, $3) AND m.removed_at IS NULL
+    FOR SHARE OF s, m
+"""
 REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS NULL RETURNING user_id, merchant_id"
 REVOKE_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
 REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
@@ -115,9 +119,9 @@ async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime
     return await db.execute(ROTATE, id_hash, new_hash, now) == 1
 
 
-async def lock(tx: Tx, id_hash: bytes) -> bool:
-    """Lock the session against revocation; False if it has ended."""
-    return bool(await tx.fetchval(LOCK, id_hash))
+async def lock(tx: Tx, person: Person) -> bool:
+    """Lock the session against revocation, and the role; False if it has ended, or does not act for the merchant so."""
+    return bool(await tx.fetchval(LOCK, person.session_hash, person.merchant_id, person.role))
 
 
 async def list_active(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[ActiveSession]:

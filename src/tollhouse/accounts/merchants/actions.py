@@ -113,12 +113,13 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
     field_errors, allowed = new.field_errors(catalogue), new.allowed_scopes()
     if field_errors or allowed is None:
         raise ValidationFailed(*field_errors)
+    person.require_scopes(allowed, new.mode)
     env = MerchantEnv(person.merchant_id, new.mode)
     await require_verified_email(work.tx, work.services.settings, env, person)
     limits = limits_of(new.limits, new.recipients, new.expires_at, catalogue)
     await ensure_recipients(work.tx, env, limits)
     await identity_store.begin_credential(work.tx, env)
-    if not await sessions_store.lock(work.tx, person.session_hash):
+    if not await sessions_store.lock(work.tx, person):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.LIVE_API_KEY_PREFIX if new.mode == "live" else tokens.TEST_API_KEY_PREFIX)

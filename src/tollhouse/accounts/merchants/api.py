@@ -102,7 +102,7 @@ async def sign_out(request: Request) -> Response:
     return await sessions.sign_out(request, Response(status_code=204))
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in)
+@DASHBOARD_OPERATIONS.add("GET", "/session", guard=signed_in("own"))
 async def who_is_signed_in(caller: Person, db: Pool) -> SessionView:
     """Retrieve the session. It has the user and the merchant, and the user's role in it."""
     return await actions.session_view(db, caller)
@@ -111,7 +111,7 @@ async def who_is_signed_in(caller: Person, db: Pool) -> SessionView:
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/session/confirm",
-    guard=signed_in_while_suspended,
+    guard=signed_in_while_suspended("own"),
     errors=(
         ValidationFailed,
         InvalidCredentials,
@@ -132,7 +132,7 @@ async def confirm_session(request: Request, caller: Person, body: Confirmation) 
     return await actions.session_view(request.services.db, confirmed)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in)
+@DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in("read"))
 async def list_api_keys(caller: Person, db: Pool, catalogue: Catalogue) -> ApiKeyList:
     """List API keys. Newest first, with revoked ones."""
     return ApiKeyList(await store.list_api_keys(db, caller.merchant_id, catalogue))
@@ -141,7 +141,7 @@ async def list_api_keys(caller: Person, db: Pool, catalogue: Catalogue) -> ApiKe
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/api-keys",
-    guard=signed_in,
+    guard=signed_in("developers"),
     status=201,
     errors=(ValidationFailed, EmailUnverified, EverythingStops),
     recent_authentication="live",
@@ -151,13 +151,17 @@ async def make_api_key(caller: Person, body: NewApiKey, work: Work) -> NewApiKey
     return await actions.create_api_key(work, caller, body)
 
 
-@DASHBOARD_OPERATIONS.add("DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended, errors=(NotFound,))
+@DASHBOARD_OPERATIONS.add(
+    "DELETE", "/api-keys/{api_key_id}", guard=signed_in_while_suspended("developers"), errors=(NotFound,)
+)
 async def revoke_api_key(caller: Person, api_key_id: UUID, work: Work) -> ApiKeyView:
     """Revoke an API key. This is permanent."""
     return await actions.revoke_api_key(work, caller, api_key_id)
 
 
-@DASHBOARD_OPERATIONS.add("POST", "/stop-everything", guard=signed_in_while_suspended, errors=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add(
+    "POST", "/stop-everything", guard=signed_in_while_suspended("developers"), errors=(ValidationFailed,)
+)
 async def stop_everything(caller: Person, body: StopEverything, work: Work) -> Stopped:
     """Stop everything. Revokes all API keys and connections of a mode at once. This is permanent."""
     return await stopping.stop_everything(work, caller, body.mode)

@@ -116,7 +116,7 @@ class ReviewedProjects(Struct, frozen=True):
     next_cursor: str | None
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in, errors=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("GET", "/projects", guard=signed_in("read"), errors=(ValidationFailed,))
 async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest, db: Pool) -> ReviewedProjects:
     """List projects. Newest first, with those in review and rejected."""
     found = await store.every(db, caller.merchant_id, query.mode, page.window)
@@ -125,10 +125,16 @@ async def list_projects(caller: Person, query: ProjectsQuery, page: PageRequest,
 
 
 @DASHBOARD_OPERATIONS.add(
-    "POST", "/projects", guard=signed_in, status=201, errors=(ValidationFailed,), recent_authentication="live"
+    "POST",
+    "/projects",
+    guard=signed_in("settings", of_object=True),
+    status=201,
+    errors=(ValidationFailed,),
+    recent_authentication="live",
 )
 async def open_project(caller: Person, body: NewProject, work: Work) -> ReviewedProjectView:
     """Create a project. In test mode it is approved at once, in live mode an operator approves it."""
+    caller.require("settings", body.mode)
     facts = body.facts()
     # Nothing below this line may refuse.
     opened = await projects.open_project(work, MerchantEnv(caller.merchant_id, body.mode), facts)
@@ -148,7 +154,7 @@ async def open_project(caller: Person, body: NewProject, work: Work) -> Reviewed
 @DASHBOARD_OPERATIONS.add(
     "PUT",
     "/projects/{project_id}",
-    guard=signed_in,
+    guard=signed_in("settings", of_object=True),
     errors=(ValidationFailed, NotFound),
     recent_authentication="by_content",
 )
@@ -161,6 +167,7 @@ async def change_project(caller: Person, project_id: UUID, body: ProjectChange, 
     changed = await projects.change(work, caller.merchant_id, project_id, facts)
     if changed is None:
         raise NotFound
+    caller.require("settings", changed.mode)
     if changed.mode == "live":
         require_recent(caller, work.now)
     if body.mode not in {UNSET, changed.mode}:

@@ -85,7 +85,7 @@ async def show_quickstart(request: Request) -> Response:
     return _quickstart_page(request, await current_reader(request))
 
 
-@OPERATIONS.add("POST", "/docs/quickstart", guard=signed_in_page)
+@OPERATIONS.add("POST", "/docs/quickstart", guard=signed_in_page("developers"))
 async def make_quickstart_key(request: Request, caller: Person) -> Response:
     """Create a key of the test environment and show the quickstart with it once."""
     new = NewApiKey(QUICKSTART_KEY, "test", list(PRESETS["payments"].scopes))
@@ -146,7 +146,7 @@ async def entry(request: Request, name: str) -> Response:
     return _entry_page(request, found, person)
 
 
-@OPERATIONS.add("POST", f"{REFERENCE}/{{name}}", guard=signed_in_page, errors=(NotFound,))
+@OPERATIONS.add("POST", f"{REFERENCE}/{{name}}", guard=signed_in_page("developers"), errors=(NotFound,))
 async def make_reference_key(request: Request, caller: Person, name: str) -> Response:
     """Create a key of the test environment for an operation and show its page with the key once."""
     found = _entries(request.services.settings).get(name)

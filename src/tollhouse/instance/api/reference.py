@@ -22,6 +22,7 @@ from tollhouse.accounts.identity.model import (
     NoCredential,
     ProposalRequired,
     RecentAuthenticationRequired,
+    RoleForbidden,
 )
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.http.cookies import SAFE, cookie_name
@@ -130,7 +131,8 @@ def _admission(operation: Operation) -> Admission:
     if isinstance(guard, SessionGuard):
         recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
-        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *recent))
+        role = () if guard.permission in {"own", "read"} else (RoleForbidden,)
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *role, *recent))
     if guard is guards.client:
         return Admission(({"client": ()}, {}))
     if guard is guards.anyone_with_cookie:

@@ -49,7 +49,7 @@ OPERATIONS = Operations(PAGES)
 HOUR = timedelta(hours=1)
 
 
-@OPERATIONS.add("POST", "/{mode}/sample-data", guard=signed_in_page, errors=(RateLimited,))
+@OPERATIONS.add("POST", "/{mode}/sample-data", guard=signed_in_page("payments"), errors=(RateLimited,))
 async def make(request: Request, env: MerchantEnv) -> Response:
     """Create sample data, once for each page that shows the button."""
     if env.livemode:

@@ -58,13 +58,13 @@ TOO_MANY = Text("A list can have %(most)s saved filters. Delete one first.", mos
 TOO_LONG = "These filters are too long to be saved."
 
 
-@OPERATIONS.add("GET", PATH, guard=signed_in_page)
+@OPERATIONS.add("GET", PATH, guard=signed_in_page("own"))
 async def saved_filters(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """All saved filters of this mode, by list."""
     return await _page(request, caller, env)
 
 
-@OPERATIONS.add("POST", PATH, guard=signed_in_page)
+@OPERATIONS.add("POST", PATH, guard=signed_in_page("own"))
 async def save(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Save the filters of a list; one that has the name is replaced. Leads back to the list."""
     form = request.form()
@@ -81,7 +81,7 @@ async def save(request: Request, caller: Person, env: MerchantEnv) -> Response:
     return see_other(f"/{env.mode}/{list_name}?{query}")
 
 
-@OPERATIONS.add("POST", PATH + "/{filter_id}/rename", guard=signed_in_page)
+@OPERATIONS.add("POST", PATH + "/{filter_id}/rename", guard=signed_in_page("own"))
 async def rename(request: Request, caller: Person, env: MerchantEnv, filter_id: UUID) -> Response:
     """Change the name of a saved filter."""
     name = " ".join((request.form().one(f"name-{filter_id}") or "").split())
@@ -95,7 +95,7 @@ async def rename(request: Request, caller: Person, env: MerchantEnv, filter_id: 
     return see_other(f"/{env.mode}/saved-filters?done=renamed")
 
 
-@OPERATIONS.add("POST", PATH + "/{filter_id}/delete", guard=signed_in_page)
+@OPERATIONS.add("POST", PATH + "/{filter_id}/delete", guard=signed_in_page("own"))
 async def delete(caller: Person, env: MerchantEnv, filter_id: UUID, work: Work) -> Response:
     """Delete a saved filter. A repeated request succeeds."""
     await store.delete(work.tx, caller.user_id, env.mode, filter_id)

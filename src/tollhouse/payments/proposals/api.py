@@ -26,7 +26,7 @@ from tollhouse.payments.proposals.model import (
     TooManyProposals,
     merchant_view,
 )
-from tollhouse.payments.proposals.operations import SCOPES
+from tollhouse.payments.proposals.operations import SCOPES, require_role
 from tollhouse.payments.proposals.store import MerchantProposalsQuery, ProposalsQuery
 from tollhouse.payments.refunds.new_refund import ChargedBack, ReceiverRequired, RefundNotAllowed
 from tollhouse.platform.database.pool import Pool
@@ -125,7 +125,7 @@ async def cancel_proposal(caller: Caller, proposal_id: UUID, work: Work) -> Prop
     return ProposalView.of(await actions.cancel(work, caller, proposal_id), work.services.catalogue)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/proposals", guard=signed_in, errors=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("GET", "/proposals", guard=signed_in("read"), errors=(ValidationFailed,))
 async def list_received_proposals(
     caller: Person, query: MerchantProposalsQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
 ) -> MerchantProposalList:
@@ -138,7 +138,7 @@ async def list_received_proposals(
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/proposals/{proposal_id}/approve",
-    guard=signed_in,
+    guard=signed_in("proposals", of_object=True),
     errors=(NotFound, InvalidState),
     recent_authentication="by_content",
 )
@@ -151,7 +151,7 @@ async def approve_proposal(caller: Person, proposal_id: UUID, request: Request) 
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/proposals/{proposal_id}/reject",
-    guard=signed_in,
+    guard=signed_in("proposals", of_object=True),
     errors=(NotFound, InvalidState),
     recent_authentication="by_content",
 )
@@ -163,8 +163,12 @@ async def reject_proposal(caller: Person, proposal_id: UUID, request: Request) -
 
 
 async def _get_to_decide(request: Request, caller: Person, proposal_id: UUID) -> Proposal:
-    """The proposal, with recent authentication in live mode. Raises `NotFound` and `RecentAuthenticationRequired`."""
+    """The proposal, with recent authentication in live mode.
+
+    Raises `NotFound`, `RoleForbidden` and `RecentAuthenticationRequired`.
+    """
     found = await store.get_of_merchant(request.services.db, caller.merchant_id, proposal_id, request.now)
+    require_role(caller, found)
     if found.env.livemode:
         require_recent(caller, request.now)
     return found

@@ -11,12 +11,12 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.accounts.identity.model import Caller, MissingScope
+from tollhouse.accounts.identity.model import Caller, MissingScope, Person
 from tollhouse.http.bodies import ValidationContext, decode_body
 from tollhouse.http.services import Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFailed
-from tollhouse.payments.proposals.model import ProposalOperation
+from tollhouse.payments.proposals.model import Proposal, ProposalOperation
 from tollhouse.payments.refunds import actions as refunds
 from tollhouse.payments.refunds import new_refund
 from tollhouse.payments.refunds.new_refund import SCOPE_FOR_OTHER_RECEIVERS, NewRefund
@@ -188,3 +188,8 @@ def require_scope(caller: Caller, operation: ProposalOperation) -> None:
     needed = OPERATIONS[operation].scope
     if needed not in caller.scopes:
         raise MissingScope(needed, bound=caller.dpop_jkt is not None)
+
+
+def require_role(person: Person, proposal: Proposal) -> None:
+    """Raises `RoleForbidden` unless the role of who decides may do what is proposed."""
+    person.require("refunds" if proposal.operation == "refunds" else "money", proposal.env.mode)

@@ -151,7 +151,7 @@ async def refund_balance_payment(caller: Caller, payment_id: UUID, body: Partial
     return payment_view(await actions.refund(work, caller, payment_id, body), work.now, work.services.catalogue)
 
 
-@DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in, errors=(NotFound, ValidationFailed))
+@DASHBOARD_OPERATIONS.add("GET", PATH, guard=signed_in("read"), errors=(NotFound, ValidationFailed))
 async def list_owned_balance_payments(
     caller: Person,
     client_id: str,
@@ -167,7 +167,7 @@ async def list_owned_balance_payments(
     return BalancePaymentList([payment_view(payment, now, catalogue) for payment in found], more, cursor)
 
 
-@DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in, errors=(NotFound,))
+@DASHBOARD_OPERATIONS.add("GET", PATH + "/{payment_id}", guard=signed_in("read"), errors=(NotFound,))
 async def read_owned_balance_payment(
     caller: Person, client_id: str, payment_id: UUID, db: Pool, now: datetime, catalogue: Catalogue
 ) -> BalancePaymentView:
@@ -178,7 +178,7 @@ async def read_owned_balance_payment(
 @DASHBOARD_OPERATIONS.add(
     "POST",
     PATH + "/{payment_id}/capture",
-    guard=signed_in,
+    guard=signed_in("money", of_object=True),
     errors=(
         NotFound,
         ValidationFailed,
@@ -207,7 +207,7 @@ async def capture_owned_balance_payment(
 @DASHBOARD_OPERATIONS.add(
     "POST",
     PATH + "/{payment_id}/release",
-    guard=signed_in,
+    guard=signed_in("money", of_object=True),
     errors=(NotFound, InvalidState),
     recent_authentication="by_content",
 )
@@ -222,7 +222,7 @@ async def release_owned_balance_payment(caller: Person, client_id: str, payment_
 @DASHBOARD_OPERATIONS.add(
     "POST",
     PATH + "/{payment_id}/refund",
-    guard=signed_in,
+    guard=signed_in("money", of_object=True),
     errors=(NotFound, InvalidState, InsufficientFunds, BalanceLimitExceeded),
     recent_authentication="by_content",
 )
@@ -235,7 +235,8 @@ async def refund_owned_balance_payment(caller: Person, client_id: str, payment_i
 
 
 async def _require_recent(caller: Person, client_id: str, payment_id: UUID, work: Work) -> None:
-    """Recent authentication for live money. Raises `NotFound` and `RecentAuthenticationRequired`."""
+    """Recent authentication for live money. Raises `NotFound`, `RoleForbidden` and `RecentAuthenticationRequired`."""
     found = await store.get_received(work.tx, caller.merchant_id, client_id, payment_id)
+    caller.require("money", found.env.mode)
     if found.env.livemode:
         require_recent(caller, work.now)

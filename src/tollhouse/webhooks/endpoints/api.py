@@ -130,7 +130,7 @@ async def redeliver_event(caller: Caller, event_id: UUID, work: Work) -> EventVi
     return event_view(event, work.services.catalogue)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in, errors=(ValidationFailed,))
+@DASHBOARD_OPERATIONS.add("GET", "/webhook-secret", guard=signed_in("read"), errors=(ValidationFailed,))
 async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: datetime) -> SecretStateView:
     """Retrieve the state of the signing secret. Says whether one is active, and whether another one waits."""
     return await actions.get_secret_state(db, caller.env(query.mode), now)
@@ -139,7 +139,7 @@ async def read_secret_state(caller: Person, query: ModeQuery, db: Pool, now: dat
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/webhook-secret/generate",
-    guard=signed_in,
+    guard=signed_in("developers"),
     errors=(ValidationFailed,),
     recent_authentication="live",
 )
@@ -151,7 +151,7 @@ async def generate_secret(caller: Person, body: ModeQuery, work: Work) -> Secret
 @DASHBOARD_OPERATIONS.add(
     "POST",
     "/webhook-secret/activate",
-    guard=signed_in,
+    guard=signed_in("developers"),
     errors=(ValidationFailed,),
     recent_authentication="live",
 )

@@ -473,6 +473,12 @@ class RefundNotAllowed(ApiError):
     code = "refund_not_allowed"
 
 
+class RoleForbidden(ApiError):
+    """The error code `role_forbidden`."""
+
+    code = "role_forbidden"
+
+
 class SecondFactorChanged(ApiError):
     """The error code `second_factor_changed`."""
 

@@ -51,13 +51,13 @@ async def verify(request: Request, secret: str) -> Response:
     return page(request, "dashboard/account/verify.html", email=email, verified=True)
 
 
-@OPERATIONS.add("GET", ADDRESS, guard=signed_in_page)
+@OPERATIONS.add("GET", ADDRESS, guard=signed_in_page("own"))
 async def address(request: Request, caller: Person) -> Response:
     """The user's address, whether it is verified, and the button for a new email."""
     return await _address_page(request, caller, notice=ADDRESS_NOTICES.get(flash_message(request.query), ""))
 
 
-@OPERATIONS.add("POST", ADDRESS, guard=signed_in_page)
+@OPERATIONS.add("POST", ADDRESS, guard=signed_in_page("own"))
 async def send_link(request: Request, caller: Person) -> Response:
     """Send a new verification email."""
     try:
@@ -67,7 +67,7 @@ async def send_link(request: Request, caller: Person) -> Response:
     return see_other(f"{ADDRESS}?done={'logged' if request.services.settings.smtp is None else 'sent'}")
 
 
-@OPERATIONS.add("POST", f"{ADDRESS}/change", guard=signed_in_page, recent_authentication="always")
+@OPERATIONS.add("POST", f"{ADDRESS}/change", guard=signed_in_page("own"), recent_authentication="always")
 async def request_change(request: Request, caller: Person) -> Response:
     """Send a link to the new address."""
     email = request.form().one("email") or ""
@@ -78,7 +78,7 @@ async def request_change(request: Request, caller: Person) -> Response:
     return see_other(f"{ADDRESS}?done={'requested-logged' if request.services.settings.smtp is None else 'requested'}")
 
 
-@OPERATIONS.add("POST", f"{ADDRESS}/withdraw", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ADDRESS}/withdraw", guard=signed_in_page("own"))
 async def withdraw(caller: Person, work: Work) -> Response:
     """Withdraw the request that waits."""
     await address_changes.withdraw(work, caller)

@@ -75,7 +75,7 @@ class AuditEventView(Struct, frozen=True, kw_only=True):
     changes: list[ChangeView]
 
 
-@OPERATIONS.add("GET", PATH, guard=signed_in_page)
+@OPERATIONS.add("GET", PATH, guard=signed_in_page("read"))
 async def audit(request: Request, caller: Person, query: AuditQuery) -> Response:
     """The audit events of both environments, newest first, filtered by the query."""
     db = request.services.db
@@ -111,7 +111,7 @@ async def audit(request: Request, caller: Person, query: AuditQuery) -> Response
     )
 
 
-@OPERATIONS.add("GET", f"{PATH}.csv", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{PATH}.csv", guard=signed_in_page("read"))
 async def audit_csv(request: Request, caller: Person, query: AuditQuery) -> Response:
     """The filtered audit events as CSV, newest first. Events recorded during the download are not included."""
     db, merchant_id = await request.services.reports_db(), caller.merchant_id

@@ -42,14 +42,14 @@ NOTICES = {"saved": "Settings saved."}
 CHANGED = "These settings were changed in the meantime. Your input is below. Save again to overwrite the current settings."
 
 
-@OPERATIONS.add("GET", "/settings/business", guard=signed_in_page)
+@OPERATIONS.add("GET", "/settings/business", guard=signed_in_page("read"))
 async def business(request: Request, caller: Person) -> Response:
     """The form with the current settings."""
     current = await store.get_business(request.services.db, caller.merchant_id)
     return _page(request, caller, current, current, notice=NOTICES.get(flash_message(request.query), ""))
 
 
-@OPERATIONS.add("POST", "/settings/business", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/business", guard=signed_in_page("settings"))
 async def change_business(request: Request, caller: Person) -> Response:
     """Save the settings, if they are as the form was loaded with."""
     form = request.form()

@@ -58,13 +58,13 @@ async def reset(request: Request, secret: str) -> Response:
     return see_other("/signin?done=reset")
 
 
-@OPERATIONS.add("GET", "/settings/password", guard=signed_in_page)
+@OPERATIONS.add("GET", "/settings/password", guard=signed_in_page("own"))
 async def password(request: Request, caller: Person) -> Response:
     """The form that changes the password."""
     return await _password(request, caller, notice=NOTICES.get(flash_message(request.query), ""))
 
 
-@OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", "/settings/password", guard=signed_in_page_while_suspended("own"))
 async def change(request: Request, caller: Person) -> Response:
     """Change the password, given the current one."""
     form = request.form()

@@ -41,7 +41,12 @@ def _account(request: Request, person: Person) -> TwoFactorAccount:
 
 
 add_operations(
-    OPERATIONS, ROOT, _account, read=signed_in_page, write=signed_in_page_while_suspended, recent_authentication="always"
+    OPERATIONS,
+    ROOT,
+    _account,
+    read=signed_in_page("own"),
+    write=signed_in_page_while_suspended("own"),
+    recent_authentication="always",
 )
 
 
@@ -60,7 +65,7 @@ class ActiveSessionView(Struct, frozen=True):
     is_current: bool
 
 
-@OPERATIONS.add("GET", SESSIONS, guard=signed_in_page)
+@OPERATIONS.add("GET", SESSIONS, guard=signed_in_page("own"))
 async def list_sessions(request: Request, caller: Person) -> Response:
     """The active sessions of the user, the current one first."""
     active = await sessions_store.list_active(request.services.db, caller.user_id, request.now, SESSIONS_SHOWN + 1)
@@ -76,14 +81,14 @@ async def list_sessions(request: Request, caller: Person) -> Response:
     )
 
 
-@OPERATIONS.add("POST", f"{SESSIONS}/others/end", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", f"{SESSIONS}/others/end", guard=signed_in_page_while_suspended("own"))
 async def end_others(caller: Person, work: Work) -> Response:
     """Sign out all other sessions."""
     await revoke_other_sessions(work, caller)
     return see_other(f"{SESSIONS}?done=ended")
 
 
-@OPERATIONS.add("POST", f"{SESSIONS}/{{session_id}}/end", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", f"{SESSIONS}/{{session_id}}/end", guard=signed_in_page_while_suspended("own"))
 async def end(caller: Person, session_id: UUID, work: Work) -> Response:
     """Sign out one session, if it is active."""
     await revoke_session(work, caller, session_id)
@@ -117,7 +122,7 @@ if TOPICS.keys() != set(get_args(NotificationTopic)):
     raise AssertionError("the page names every topic")
 
 
-@OPERATIONS.add("GET", NOTIFICATIONS, guard=signed_in_page)
+@OPERATIONS.add("GET", NOTIFICATIONS, guard=signed_in_page("own"))
 async def show(request: Request, caller: Person) -> Response:
     """The topics, with those that are on."""
     muted = await users_store.muted_topics(request.services.db, caller.user_id)
@@ -132,7 +137,7 @@ async def show(request: Request, caller: Person) -> Response:
     )
 
 
-@OPERATIONS.add("POST", NOTIFICATIONS, guard=signed_in_page)
+@OPERATIONS.add("POST", NOTIFICATIONS, guard=signed_in_page("own"))
 async def save(request: Request, caller: Person) -> Response:
     """Turn the topics on that are ticked, and all others off."""
     ticked = set(request.form().all("topic"))

@@ -115,7 +115,7 @@ async def sign_in_by_code(request: Request) -> Response:
     )
 
 
-@OPERATIONS.add("GET", "/stepup", guard=signed_in_page)
+@OPERATIONS.add("GET", "/stepup", guard=signed_in_page("own"))
 async def step_up_page(request: Request, caller: Person) -> Response:
     """Ask for the password. `to` is the page to open afterwards."""
     form = parse_form(request.query)
@@ -124,7 +124,7 @@ async def step_up_page(request: Request, caller: Person) -> Response:
     return await stepup.confirmation_page(request, caller, form)
 
 
-@OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", "/stepup", guard=signed_in_page_while_suspended("own"))
 async def step_up(request: Request, caller: Person) -> Response:
     """Verify password and code, and open the page `to`."""
     form = request.form()
@@ -180,14 +180,18 @@ async def sign_out(request: Request) -> Response:
     return await sessions.sign_out(request, see_other("/signin"))
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/keys", guard=signed_in_page("read"))
 async def keys_page(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The API keys of one environment, and the form for a new one."""
     return await _keys_page(request, caller, env)
 
 
 @OPERATIONS.add(
-    "POST", "/{mode}/developers/keys", guard=signed_in_page, errors=(EmailUnverified,), recent_authentication="live"
+    "POST",
+    "/{mode}/developers/keys",
+    guard=signed_in_page("developers"),
+    errors=(EmailUnverified,),
+    recent_authentication="live",
 )
 async def make_key(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a key and show it once."""
@@ -210,7 +214,10 @@ async def make_key(request: Request, caller: Person, env: MerchantEnv) -> Respon
 
 
 @OPERATIONS.add(
-    "POST", "/{mode}/developers/keys/{api_key_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="live"
+    "POST",
+    "/{mode}/developers/keys/{api_key_id}/revoke",
+    guard=signed_in_page_while_suspended("developers"),
+    recent_authentication="live",
 )
 async def revoke_key(caller: Person, env: MerchantEnv, api_key_id: UUID, work: Work) -> Response:
     """Revoke a key and return to the list."""

@@ -17,7 +17,7 @@ OPERATIONS = Operations(PAGES)
 PATH = "/{mode}/developers/stop"
 
 
-@OPERATIONS.add("GET", PATH, guard=signed_in_page)
+@OPERATIONS.add("GET", PATH, guard=signed_in_page("developers"))
 async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """How many keys, connections and waiting proposals there are, and what stopping them means."""
     done = flash_message(request.query) == "stopped"
@@ -25,7 +25,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Respons
     return render(request, caller, "account/stop_everything", here="keys", figures=figures, done=done)
 
 
-@OPERATIONS.add("POST", PATH, guard=signed_in_page_while_suspended)
+@OPERATIONS.add("POST", PATH, guard=signed_in_page_while_suspended("developers"))
 async def stop(caller: Person, env: MerchantEnv, work: Work) -> Response:
     """Stop everything of this mode. Suspended merchants can do this, too. A repeated request succeeds."""
     await stopping.stop_everything(work, caller, env.mode)

@@ -45,7 +45,7 @@ class BalancePaymentsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields
     status: Literal["", "reserved", "captured", "released", "expired", "partially_refunded", "refunded"] = ""
 
 
-@OPERATIONS.add("GET", "/{mode}/balance-payments", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/balance-payments", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: BalancePaymentsPageQuery) -> Response:
     """The list of payments to applications, newest first."""
     db = request.services.db
@@ -65,7 +65,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: B
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/balance-payments/{payment_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/balance-payments/{payment_id}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, payment_id: UUID) -> Response:
     """A payment: application, amounts, status."""
     db = request.services.db
@@ -92,7 +92,7 @@ class ReceivedPageQuery(BalancePaymentsPageQuery, frozen=True, forbid_unknown_fi
     client_id: str = ""
 
 
-@OPERATIONS.add("GET", PATH, guard=signed_in_page)
+@OPERATIONS.add("GET", PATH, guard=signed_in_page("read"))
 async def received_page(request: Request, caller: Person, env: MerchantEnv, query: ReceivedPageQuery) -> Response:
     """The list of payments to one application's owner, newest first."""
     db = request.services.db
@@ -119,13 +119,15 @@ async def received_page(request: Request, caller: Person, env: MerchantEnv, quer
     )
 
 
-@OPERATIONS.add("GET", PATH + "/{client_id}/{payment_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", PATH + "/{client_id}/{payment_id}", guard=signed_in_page("read"))
 async def received_details(request: Request, caller: Person, env: MerchantEnv, client_id: str, payment_id: UUID) -> Response:
     """A payment to the application's owner, with the actions that its status allows."""
     return await _received_details(request, caller, env, client_id, payment_id)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", PATH + "/{client_id}/{payment_id}/capture", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def capture(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Capture a reservation, in full or in part."""
     amount, owner = request.form().one("amount") or "", caller.merchant_id
@@ -138,7 +140,9 @@ async def capture(request: Request, caller: Person, mode: str, client_id: str, p
     return await _run(request, caller, mode, client_id, payment_id, action, amount=amount)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", PATH + "/{client_id}/{payment_id}/release", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def release(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Release a reservation."""
     owner = caller.merchant_id
@@ -149,7 +153,9 @@ async def release(request: Request, caller: Person, mode: str, client_id: str, p
     return await _run(request, caller, mode, client_id, payment_id, action)
 
 
-@OPERATIONS.add("POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", PATH + "/{client_id}/{payment_id}/refund", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def refund(request: Request, caller: Person, mode: str, client_id: str, payment_id: UUID) -> Response:
     """Refund the remaining captured amount."""
     owner = caller.merchant_id

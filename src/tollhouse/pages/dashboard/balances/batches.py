@@ -157,13 +157,13 @@ class CostTotal(Struct, frozen=True):
     debit: str
 
 
-@OPERATIONS.add("GET", f"{ROOT}/new", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", f"{ROOT}/new", guard=signed_in_page("money"), recent_authentication="live")
 async def upload_page(request: Request, caller: Person, env: MerchantEnv) -> Response:  # noqa: ARG001 - another mode is not found
     """The form that uploads a file."""
     return _upload_form(request, caller)
 
 
-@OPERATIONS.add("GET", f"{ROOT}/template.csv", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/template.csv", guard=signed_in_page("money"))
 async def template(env: MerchantEnv) -> Response:  # noqa: ARG001 - another mode is not found
     """A CSV file to fill in."""
     return Response(
@@ -171,7 +171,9 @@ async def template(env: MerchantEnv) -> Response:  # noqa: ARG001 - another mode
     )
 
 
-@OPERATIONS.add("POST", f"{ROOT}/new", guard=signed_in_page, recent_authentication="live", body_bytes_max=UPLOAD_BYTES_MAX)
+@OPERATIONS.add(
+    "POST", f"{ROOT}/new", guard=signed_in_page("money"), recent_authentication="live", body_bytes_max=UPLOAD_BYTES_MAX
+)
 async def review(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The withdrawals of the file and their costs, or the errors of the file."""
     try:
@@ -182,7 +184,11 @@ async def review(request: Request, caller: Person, env: MerchantEnv) -> Response
 
 
 @OPERATIONS.add(
-    "POST", f"{ROOT}/new/confirm", guard=signed_in_page, recent_authentication="live", body_bytes_max=UPLOAD_BYTES_MAX
+    "POST",
+    f"{ROOT}/new/confirm",
+    guard=signed_in_page("money"),
+    recent_authentication="live",
+    body_bytes_max=UPLOAD_BYTES_MAX,
 )
 async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create the batch. A form that is sent twice creates one."""
@@ -203,7 +209,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Respons
     return see_other(f"/{env.mode}/withdrawals/batches/{batch_id}")
 
 
-@OPERATIONS.add("GET", f"{ROOT}/{{batch_id}}", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/{{batch_id}}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, batch_id: UUID) -> Response:
     """A batch and its withdrawals."""
     db, catalogue = request.services.db, request.services.catalogue

@@ -47,13 +47,13 @@ class NoticeQuery(Struct, frozen=True, forbid_unknown_fields=True):
     done: str = ""
 
 
-@OPERATIONS.add("GET", "/{mode}/conversions/rules", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/conversions/rules", guard=signed_in_page("read"))
 async def show(request: Request, caller: Person, env: MerchantEnv, query: NoticeQuery) -> Response:
     """The rules of this environment, and the form for a new rule."""
     return await _rules(request, caller, env, _values(Form([])), notice=NOTICES.get(query.done, ""))
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/conversions/rules", guard=signed_in_page("money"), recent_authentication="live")
 async def create(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a rule. A currency has one rule, so a form that is sent twice creates one."""
     values = _values(request.form())
@@ -68,19 +68,21 @@ async def create(request: Request, caller: Person, env: MerchantEnv) -> Response
     return see_other(f"/{env.mode}/conversions/rules?done=made")
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/pause", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/pause", guard=signed_in_page("money"))
 async def pause(request: Request, caller: Person, env: MerchantEnv, rule_id: UUID) -> Response:
     """Pause a rule."""
     return await _set_enabled(request, caller, env, rule_id, enabled=False)
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/conversions/rules/{rule_id}/resume", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def resume(request: Request, caller: Person, env: MerchantEnv, rule_id: UUID) -> Response:
     """Resume a rule from now on."""
     return await _set_enabled(request, caller, env, rule_id, enabled=True)
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/delete", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/conversions/rules/{rule_id}/delete", guard=signed_in_page("money"))
 async def delete(request: Request, env: MerchantEnv, rule_id: UUID) -> Response:
     """Delete a rule. A repeated request succeeds."""
     with contextlib.suppress(NotFound):

@@ -116,7 +116,7 @@ class ConversionForm(Struct, frozen=True):
         return NewConversion(quote_id=quote_id, external_id=external_id, webhook_url=webhook_url)
 
 
-@OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/conversions", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: ConversionsPageQuery) -> Response:
     """The list of conversions, newest first."""
     filters = ConversionsQuery(currency=query.currency or None)
@@ -134,13 +134,13 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: C
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/conversions/new", guard=signed_in_page("money"))
 async def fill_in(request: Request, caller: Person, env: MerchantEnv, query: TypedConversion) -> Response:
     """The form for a new conversion."""
     return await _form(request, caller, env, _parse_form(Form(list(msgspec.structs.asdict(query).items()))))
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/conversions/new", guard=signed_in_page("money"), recent_authentication="live")
 async def review(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The amounts to confirm, or the form with its errors."""
     form = _parse_form(request.form())
@@ -149,7 +149,7 @@ async def review(request: Request, caller: Person, env: MerchantEnv) -> Response
     return await _review(request, caller, env, form)
 
 
-@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/conversions/new/confirm", guard=signed_in_page("money"), recent_authentication="live")
 async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Convert as quoted."""
     services = request.services
@@ -170,7 +170,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv) -> Respons
     return see_other(f"/{env.mode}/conversions/{created_id}")
 
 
-@OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/conversions/{conversion_id}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, conversion_id: UUID) -> Response:
     """A conversion: amounts, fee, rate."""
     found = await store.get(request.services.db, env, conversion_id)

@@ -68,7 +68,7 @@ class StatisticsPageQuery(Struct, frozen=True, forbid_unknown_fields=True):
         )
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/fulfillments", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: FulfillmentsPageQuery) -> Response:
     """The list of fulfillments, newest first."""
     filters = FulfillmentsQuery(status=[query.status] if query.status else None, product_id=query.product_id or None)
@@ -88,7 +88,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: F
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments/statistics", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/fulfillments/statistics", guard=signed_in_page("read"))
 async def statistics_page(request: Request, caller: Person, env: MerchantEnv, query: StatisticsPageQuery) -> Response:
     """Statistics of deliveries by day, game, product or status."""
     found: FulfillmentStatistics | None = None
@@ -113,13 +113,13 @@ async def statistics_page(request: Request, caller: Person, env: MerchantEnv, qu
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments/{fulfillment_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/fulfillments/{fulfillment_id}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, fulfillment_id: UUID) -> Response:
     """A fulfillment: product, recipient, progress."""
     return await _details(request, caller, env, fulfillment_id)
 
 
-@OPERATIONS.add("POST", "/{mode}/fulfillments/{fulfillment_id}/cancel", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/fulfillments/{fulfillment_id}/cancel", guard=signed_in_page("money"))
 async def cancel(request: Request, caller: Person, env: MerchantEnv, fulfillment_id: UUID) -> Response:
     """Cancel a pending fulfillment. A repeated request succeeds."""
     try:
@@ -185,7 +185,7 @@ class FulfillmentForm(Struct, frozen=True):
     new: NewFulfillment
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/fulfillments/new", guard=signed_in_page("money"))
 async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The products of this environment with their prices; unavailable products with the reason."""
     listed = request.services.catalogue.products_in(env.mode)
@@ -201,14 +201,14 @@ async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page("money"), recent_authentication="live")
 async def fill_in(request: Request, caller: Person, env: MerchantEnv, product_id: str) -> Response:
     """The form of a product."""
     product = _product(product_id, env, request.services.catalogue)
     return await _form(request, caller, env, product, _parse_form(Form([]), product))
 
 
-@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}", guard=signed_in_page("money"), recent_authentication="live")
 async def review(request: Request, caller: Person, env: MerchantEnv, product_id: str) -> Response:
     """The cost to confirm, or the form with its errors."""
     posted, product = request.form(), _product(product_id, env, request.services.catalogue)
@@ -218,7 +218,9 @@ async def review(request: Request, caller: Person, env: MerchantEnv, product_id:
     return await _review(request, caller, env, product, form)
 
 
-@OPERATIONS.add("POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/fulfillments/new/{product_id}/confirm", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def confirm(request: Request, caller: Person, env: MerchantEnv, product_id: str) -> Response:
     """Order at most at the cost that was shown."""
     posted, product = request.form(), _product(product_id, env, request.services.catalogue)

@@ -72,7 +72,7 @@ class EntryRow(Struct, frozen=True):
     source_path: str
 
 
-@OPERATIONS.add("GET", "/{mode}/balances", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/balances", guard=signed_in_page("read"))
 async def balances(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Show the balance in each currency."""
     current = await list_balances(request.services.db, env)
@@ -86,7 +86,7 @@ async def balances(request: Request, caller: Person, env: MerchantEnv) -> Respon
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/ledger", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/ledger", guard=signed_in_page("read"))
 async def ledger(request: Request, caller: Person, env: MerchantEnv, query: LedgerPageQuery) -> Response:
     """List ledger entries, newest first."""
     db = request.services.db
@@ -119,7 +119,7 @@ async def ledger(request: Request, caller: Person, env: MerchantEnv, query: Ledg
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/ledger/export", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/ledger/export", guard=signed_in_page("read"))
 async def export(request: Request, caller: Person, env: MerchantEnv, query: LedgerPageQuery) -> Response:
     """Show how many entries match, with the link to the file."""
     path = f"/{env.mode}/ledger"
@@ -142,7 +142,7 @@ async def export(request: Request, caller: Person, env: MerchantEnv, query: Ledg
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/ledger.csv", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/ledger.csv", guard=signed_in_page("read"))
 async def ledger_csv(request: Request, caller: Person, env: MerchantEnv, query: LedgerPageQuery) -> Response:
     """Stream the matching entries as CSV, newest first. Entries posted meanwhile are not included."""
     return download(

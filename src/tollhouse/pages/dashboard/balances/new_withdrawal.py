@@ -128,7 +128,7 @@ class WithdrawalForm(Struct, frozen=True):
         )
 
 
-@OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/withdrawals/new", guard=signed_in_page("money"))
 async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The methods of this environment, those with a balance in their currency first."""
     available = {balance.currency: balance.available_minor for balance in await list_balances(request.services.db, env)}
@@ -146,7 +146,7 @@ async def choose(request: Request, caller: Person, env: MerchantEnv) -> Response
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page("money"), recent_authentication="live")
 async def fill_in(request: Request, caller: Person, env: MerchantEnv, method_id: str, query: TypedWithdrawal) -> Response:
     """The form of a method."""
     method = method_of(method_id, env, request.services.catalogue)
@@ -155,7 +155,7 @@ async def fill_in(request: Request, caller: Person, env: MerchantEnv, method_id:
     return await _form(request, caller, env, method, WithdrawalForm(form.values | typed, method))
 
 
-@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}", guard=signed_in_page("money"), recent_authentication="live")
 async def review(request: Request, caller: Person, env: MerchantEnv, method_id: str) -> Response:
     """The costs to confirm, or the form with its errors."""
     posted, method = request.form(), method_of(method_id, env, request.services.catalogue)
@@ -167,7 +167,9 @@ async def review(request: Request, caller: Person, env: MerchantEnv, method_id: 
     return await _review(request, caller, env, method, form)
 
 
-@OPERATIONS.add("POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/withdrawals/new/{method_id}/confirm", guard=signed_in_page("money"), recent_authentication="live"
+)
 async def confirm(request: Request, caller: Person, env: MerchantEnv, method_id: str) -> Response:
     """Create the withdrawal that was quoted."""
     services = request.services

@@ -23,7 +23,7 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.payments.proposals import actions, store
 from tollhouse.payments.proposals.model import Proposal, ProposalStatus, merchant_view
 from tollhouse.payments.proposals.operations import OPERATIONS as PROPOSABLE
-from tollhouse.payments.proposals.operations import parse_body
+from tollhouse.payments.proposals.operations import parse_body, require_role
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.transfers.balance_payments import store as balance_payments_store
 from tollhouse.transfers.conversions import actions as conversions
@@ -51,7 +51,7 @@ class Consequence(Struct, frozen=True):
     to_amount: str = ""
 
 
-@OPERATIONS.add("GET", ROOT, guard=signed_in_page)
+@OPERATIONS.add("GET", ROOT, guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: LongPageQuery) -> Response:
     """The proposals that wait, and below those that have ended, newest first."""
     services, now = request.services, request.now
@@ -69,25 +69,27 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: L
     )
 
 
-@OPERATIONS.add("GET", f"{ROOT}/{{proposal_id}}", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/{{proposal_id}}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, proposal_id: UUID) -> Response:
     """One proposal: what it would do, who proposed it, and the decision."""
     return await _page(request, caller, await _get(request, env, proposal_id))
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{proposal_id}}/approve", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{proposal_id}}/approve", guard=signed_in_page("proposals"), recent_authentication="live")
 async def approve(request: Request, caller: Person, env: MerchantEnv, proposal_id: UUID) -> Response:
     """Approve the proposal: its operation runs. A repeated request changes nothing."""
     proposal = await _get(request, env, proposal_id)
+    require_role(caller, proposal)
     return await _decide(
         request, caller, proposal, lambda: actions.approve(request.transact, caller.user_id, proposal), "approved"
     )
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{proposal_id}}/reject", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{proposal_id}}/reject", guard=signed_in_page("proposals"), recent_authentication="live")
 async def reject(request: Request, caller: Person, env: MerchantEnv, proposal_id: UUID) -> Response:
     """Reject the proposal. A repeated request changes nothing."""
     proposal = await _get(request, env, proposal_id)
+    require_role(caller, proposal)
     return await _decide(
         request,
         caller,

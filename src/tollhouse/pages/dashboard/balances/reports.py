@@ -38,7 +38,7 @@ XLSX = "application/vnd.openxmlformats-officedocument.spreadsheetml.sheet"
 PDF = "application/pdf"
 
 
-@OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/reports", guard=signed_in_page("read"))
 async def reports(request: Request, caller: Person, env: MerchantEnv, query: ReportsQuery) -> Response:
     """Show balance changes by currency, and one currency over time and by line."""
     db = await request.services.reports_db()
@@ -74,7 +74,7 @@ async def reports(request: Request, caller: Person, env: MerchantEnv, query: Rep
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/reports/methods", guard=signed_in_page("read"))
 async def methods(request: Request, caller: Person, env: MerchantEnv, query: ReportsQuery) -> Response:
     """Show payments by method and currency. Separate from the summary, because it takes as long again."""
     db = await request.services.reports_db()
@@ -91,7 +91,7 @@ async def methods(request: Request, caller: Person, env: MerchantEnv, query: Rep
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/reports.csv", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/reports.csv", guard=signed_in_page("read"))
 async def reports_csv(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as CSV, with the columns of the API: each currency and day or month."""
     header, found = await _report(request, caller, mode, query)
@@ -99,7 +99,7 @@ async def reports_csv(request: Request, caller: Person, mode: str, query: Report
     return Response(text, 200, attachment(header.file_name("csv")), media_type=MEDIA_TYPE)
 
 
-@OPERATIONS.add("GET", "/{mode}/reports.xlsx", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/reports.xlsx", guard=signed_in_page("read"))
 async def reports_xlsx(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as a workbook: by currency, by day or month, by method."""
     header, found = await _report(request, caller, mode, query)
@@ -107,7 +107,7 @@ async def reports_xlsx(request: Request, caller: Person, mode: str, query: Repor
     return Response(made, 200, attachment(header.file_name("xlsx")), media_type=XLSX)
 
 
-@OPERATIONS.add("GET", "/{mode}/reports.pdf", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/reports.pdf", guard=signed_in_page("read"))
 async def reports_pdf(request: Request, caller: Person, mode: str, query: ReportsQuery) -> Response:
     """The report as PDF."""
     header, found = await _report(request, caller, mode, query, as_shown=True)

@@ -59,7 +59,7 @@ class RecipientRow(Struct, frozen=True):
     created_at: Timestamp
 
 
-@OPERATIONS.add("GET", ROOT, guard=signed_in_page)
+@OPERATIONS.add("GET", ROOT, guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: RecipientsPageQuery) -> Response:
     """The saved recipients, newest first, and the rule."""
     db, catalogue = request.services.db, request.services.catalogue
@@ -92,7 +92,7 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: R
     )
 
 
-@OPERATIONS.add("GET", f"{ROOT}/new/{{method_id}}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", f"{ROOT}/new/{{method_id}}", guard=signed_in_page("money"), recent_authentication="live")
 async def fill_in(request: Request, caller: Person, env: MerchantEnv, method_id: str) -> Response:
     """The form of a new recipient."""
     method = method_of(method_id, env, request.services.catalogue)
@@ -100,7 +100,7 @@ async def fill_in(request: Request, caller: Person, env: MerchantEnv, method_id:
     return _form(request, caller, method, values)
 
 
-@OPERATIONS.add("POST", f"{ROOT}/new/{{method_id}}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/new/{{method_id}}", guard=signed_in_page("money"), recent_authentication="live")
 async def add(request: Request, caller: Person, env: MerchantEnv, method_id: str) -> Response:
     """Add a recipient. A form that is sent twice adds one."""
     posted = request.form()
@@ -120,7 +120,7 @@ async def add(request: Request, caller: Person, env: MerchantEnv, method_id: str
     return see_other(f"/{env.mode}/withdrawals/recipients?done=added")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{recipient_id}}/delete", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{recipient_id}}/delete", guard=signed_in_page("money"), recent_authentication="live")
 async def delete(request: Request, env: MerchantEnv, recipient_id: UUID) -> Response:
     """Delete a recipient. A repeated request succeeds."""
     with contextlib.suppress(NotFound):
@@ -128,7 +128,7 @@ async def delete(request: Request, env: MerchantEnv, recipient_id: UUID) -> Resp
     return see_other(f"/{env.mode}/withdrawals/recipients?done=deleted")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/only-saved", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/only-saved", guard=signed_in_page("money"), recent_authentication="live")
 async def save_rule(request: Request, env: MerchantEnv) -> Response:
     """Turn the rule on, or begin to turn it off."""
     is_on = request.form().one("only_saved") == "yes"

@@ -70,7 +70,7 @@ class WithdrawalsPageQuery(LongPageQuery, AmountFilter, frozen=True, forbid_unkn
         )
 
 
-@OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/withdrawals", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: WithdrawalsPageQuery) -> Response:
     """The list of withdrawals, newest first."""
     catalogue = request.services.catalogue
@@ -101,13 +101,13 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: W
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/withdrawals/{withdrawal_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/withdrawals/{withdrawal_id}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, withdrawal_id: UUID) -> Response:
     """A withdrawal: amount, receiver, progress."""
     return await _details(request, caller, env, withdrawal_id)
 
 
-@OPERATIONS.add("POST", "/{mode}/withdrawals/{withdrawal_id}/cancel", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/withdrawals/{withdrawal_id}/cancel", guard=signed_in_page("money"))
 async def cancel(request: Request, caller: Person, env: MerchantEnv, withdrawal_id: UUID) -> Response:
     """Cancel a withdrawal that was not sent yet. A repeated request succeeds."""
     try:
@@ -175,13 +175,13 @@ class ShownRun(Struct, frozen=True):
     run: ScheduleRunView
 
 
-@OPERATIONS.add("GET", ROOT, guard=signed_in_page)
+@OPERATIONS.add("GET", ROOT, guard=signed_in_page("read"))
 async def schedules_page(request: Request, caller: Person, env: MerchantEnv, query: SchedulesPageQuery) -> Response:
     """The schedules, newest first, their latest runs, and the form of a new one."""
     return await _page(request, caller, env, query, dict.fromkeys(SCHEDULE_FIELDS, ""))
 
 
-@OPERATIONS.add("POST", ROOT, guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", ROOT, guard=signed_in_page("money"), recent_authentication="live")
 async def create(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a schedule. The form has its ID, so one that is sent twice creates one."""
     posted = request.form()
@@ -195,7 +195,7 @@ async def create(request: Request, caller: Person, env: MerchantEnv) -> Response
     return see_other(f"/{env.mode}/withdrawals/schedules?done=created")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/pause", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/pause", guard=signed_in_page("money"))
 async def pause(request: Request, env: MerchantEnv, schedule_id: UUID) -> Response:
     """Pause a schedule. A repeated request succeeds."""
     with contextlib.suppress(InvalidState):
@@ -203,7 +203,7 @@ async def pause(request: Request, env: MerchantEnv, schedule_id: UUID) -> Respon
     return see_other(f"/{env.mode}/withdrawals/schedules?done=paused")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/resume", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/resume", guard=signed_in_page("money"), recent_authentication="live")
 async def resume(request: Request, env: MerchantEnv, schedule_id: UUID) -> Response:
     """Resume a schedule. A repeated request succeeds."""
     with contextlib.suppress(InvalidState):
@@ -211,7 +211,7 @@ async def resume(request: Request, env: MerchantEnv, schedule_id: UUID) -> Respo
     return see_other(f"/{env.mode}/withdrawals/schedules?done=resumed")
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/end", guard=signed_in_page)
+@OPERATIONS.add("POST", f"{ROOT}/{{schedule_id}}/end", guard=signed_in_page("money"))
 async def end(request: Request, env: MerchantEnv, schedule_id: UUID) -> Response:
     """End a schedule. A repeated request succeeds."""
     with contextlib.suppress(InvalidState):

@@ -90,7 +90,7 @@ OPERATIONS = Operations(PAGES)
 CONFLICT = "The application has changed since you opened this form. Your changes were not saved."
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}", guard=signed_in_page("read"))
 async def overview(request: Request, caller: Person, client_id: str) -> Response:
     """Client id, endpoints, status and code samples."""
     client = await get_client(request, caller, client_id)
@@ -108,14 +108,16 @@ async def overview(request: Request, caller: Person, client_id: str) -> Response
     )
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/settings", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/settings", guard=signed_in_page("developers"))
 async def settings_page(request: Request, caller: Person, client_id: str) -> Response:
     """The form with the current settings."""
     client = await get_client(request, caller, client_id)
     return _settings_page(request, caller, client, form_of(client), client.version)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/settings", guard=signed_in_page, recent_authentication="by_content")
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/settings", guard=signed_in_page("developers"), recent_authentication="by_content"
+)
 async def save(request: Request, caller: Person, client_id: str) -> Response:
     """Replace all settings if the form is based on the current version."""
     submitted = request.form()
@@ -123,7 +125,7 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
 
     async def update(person: Person) -> None:
         recent, body = is_recent(person, request.now), form.to_body(version)
-        await request.transact(lambda work: clients.update(work, person.merchant_id, client_id, body, recent=recent))
+        await request.transact(lambda work: clients.update(work, person, client_id, body, recent=recent))
 
     try:
         try:
@@ -160,7 +162,7 @@ def _settings_page(
     )
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/debug", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/debug", guard=signed_in_page("read"))
 async def debugger(request: Request, caller: Person, client_id: str) -> Response:
     """Walk the authorization code flow with the own account in test mode. The browser makes the requests and shows them."""
     client = await get_client(request, caller, client_id)
@@ -181,19 +183,21 @@ NOT_ROTATED = (
 )
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/secret", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/secret", guard=signed_in_page("developers"))
 async def secret_page(request: Request, caller: Person, client_id: str) -> Response:
     """The last characters of the secret, and the form that rotates it."""
     return _secret_page(request, caller, await get_client(request, caller, client_id))
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/secret", guard=signed_in_page, recent_authentication="always")
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/secret", guard=signed_in_page("developers"), recent_authentication="always"
+)
 async def rotate(request: Request, caller: Person, client_id: str) -> Response:
     """Rotate the secret and show the new one once. A form that is submitted twice rotates it once."""
     form = request.form()
     rotation = SecretRotation(version=read_version(form), revoke_grants=form.one("revoke_grants") == "yes")
     try:
-        rotated = await request.transact(lambda work: clients.rotate_secret(work, caller.merchant_id, client_id, rotation))
+        rotated = await request.transact(lambda work: clients.rotate_secret(work, caller, client_id, rotation))
     except ERRORS as error:
         return _secret_page(request, caller, await get_client(request, caller, client_id), error)
     new_secret = rotated.client_secret or ""
@@ -209,13 +213,13 @@ async def rotate(request: Request, caller: Person, client_id: str) -> Response:
     )
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/danger", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/danger", guard=signed_in_page("developers"))
 async def danger_page(request: Request, caller: Person, client_id: str) -> Response:
     """Pause, resume and revoke."""
     return tab_page(request, caller, await get_client(request, caller, client_id), "danger", field_errors={})
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/pause", guard=signed_in_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/pause", guard=signed_in_page("developers"))
 async def pause(request: Request, caller: Person, client_id: str) -> Response:
     """Disconnect all merchants and accept no new connections, confirmed by the application's name."""
     client = await get_client(request, caller, client_id)
@@ -225,14 +229,17 @@ async def pause(request: Request, caller: Person, client_id: str) -> Response:
     return await _set_status(request, caller, client_id, enabled=False)
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/resume", guard=signed_in_page)
+@OPERATIONS.add("POST", "/developers/apps/{client_id}/resume", guard=signed_in_page("developers"))
 async def resume(request: Request, caller: Person, client_id: str) -> Response:
     """Accept connections again."""
     return await _set_status(request, caller, client_id, enabled=True)
 
 
 @OPERATIONS.add(
-    "POST", "/developers/apps/{client_id}/revoke", guard=signed_in_page_while_suspended, recent_authentication="always"
+    "POST",
+    "/developers/apps/{client_id}/revoke",
+    guard=signed_in_page_while_suspended("developers"),
+    recent_authentication="always",
 )
 async def revoke(request: Request, caller: Person, client_id: str) -> Response:
     """Revoke the application permanently, confirmed by its name. A repeated request succeeds."""

@@ -25,13 +25,15 @@ ERRORS = (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationS
 URL = "connection_webhook_url"
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/events", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/events", guard=signed_in_page("read"))
 async def show(request: Request, caller: Person, client_id: str) -> Response:
     """The URL that receives events about connections."""
     return _page(request, caller, await get_client(request, caller, client_id))
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/events", guard=signed_in_page, recent_authentication="by_content")
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/events", guard=signed_in_page("developers"), recent_authentication="by_content"
+)
 async def save(request: Request, caller: Person, client_id: str) -> Response:
     """Save the URL; an empty one ends the events. The signing secret of the first one is shown once."""
     client, form = await get_client(request, caller, client_id), request.form()
@@ -54,7 +56,9 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
     return see_other(f"/developers/apps/{client_id}/events?done=saved")
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/events/secret", guard=signed_in_page, recent_authentication="always")
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/events/secret", guard=signed_in_page("developers"), recent_authentication="always"
+)
 async def rotate(request: Request, caller: Person, client_id: str) -> Response:
     """Rotate the signing secret and show the new one once. A form that is submitted twice rotates it once."""
     rotation = WebhookSecretRotation(version=read_version(request.form()))

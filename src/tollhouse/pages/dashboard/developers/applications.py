@@ -207,20 +207,20 @@ OPERATIONS = Operations(PAGES)
 PURPOSE = b"new application:"
 
 
-@OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person) -> Response:
     """The applications of this merchant."""
     owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
     return render(request, caller, "applications/apps", here="apps", clients=owned)
 
 
-@OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page("developers"))
 async def new_page(request: Request, caller: Person) -> Response:
     """The form for a new application."""
     return _form_page(request, caller, ApplicationForm())
 
 
-@OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page, recent_authentication="always")
+@OPERATIONS.add("POST", "/developers/apps", guard=signed_in_page("developers"), recent_authentication="always")
 async def register(request: Request, caller: Person) -> Response:
     """Register the application and show its secret once."""
     submitted = request.form()
@@ -230,7 +230,7 @@ async def register(request: Request, caller: Person) -> Response:
     except ValidationFailed as error:
         return _form_page(request, caller, form, error)
     client_id = _read_client_id(request, caller, submitted.one("signed_client_id") or "")
-    client = await request.transact(lambda work: clients.register_with_id(work, caller.merchant_id, client_id, new))
+    client = await request.transact(lambda work: clients.register_with_id(work, caller, client_id, new))
     if client is None:
         return see_other(f"/developers/apps/{client_id}/secret?done=registered")
     issuer = request.services.settings.base_url

@@ -42,21 +42,23 @@ class ConnectionsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=Tru
 FIRST_PAGE = ConnectionsPageQuery()
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections", guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, client_id: str, query: ConnectionsPageQuery) -> Response:
     """The merchants that are or were connected, newest first, 100 per page."""
     client = await get_client(request, caller, client_id)
     return await _list_page(request, caller, client, query=query)
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/connections/{grant_id}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
     """A connection: environment, permissions, disconnect."""
     return await _details(request, caller, client_id, grant_id)
 
 
 @OPERATIONS.add(
-    "POST", "/developers/apps/{client_id}/connections/{grant_id}/disconnect", guard=signed_in_page_while_suspended
+    "POST",
+    "/developers/apps/{client_id}/connections/{grant_id}/disconnect",
+    guard=signed_in_page_while_suspended("developers"),
 )
 async def disconnect(request: Request, caller: Person, client_id: str, grant_id: UUID) -> Response:
     """Disconnect one merchant. A repeated request succeeds."""
@@ -67,7 +69,9 @@ async def disconnect(request: Request, caller: Person, client_id: str, grant_id:
     return see_other(f"/developers/apps/{client_id}/connections/{grant_id}?done=disconnected")
 
 
-@OPERATIONS.add("POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended)
+@OPERATIONS.add(
+    "POST", "/developers/apps/{client_id}/connections/disconnect", guard=signed_in_page_while_suspended("developers")
+)
 async def disconnect_all(request: Request, caller: Person, client_id: str) -> Response:
     """Disconnect all merchants, confirmed by the application's name."""
     client = await get_client(request, caller, client_id)
@@ -164,7 +168,7 @@ class ConnectedAppsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True)
     status: Literal["", "active", "ended"] = ""
 
 
-@OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page)
+@OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page("read"))
 async def connected_applications(request: Request, caller: Person, query: ConnectedAppsPageQuery) -> Response:
     """The merchant's grants of both environments, newest first, ended ones included."""
     found = await connections_store.list_grants(
@@ -189,13 +193,13 @@ async def connected_applications(request: Request, caller: Person, query: Connec
     )
 
 
-@OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/settings/connected-apps/{grant_id}", guard=signed_in_page("read"))
 async def connected_application(request: Request, caller: Person, grant_id: UUID) -> Response:
     """A grant: application, permissions, last use, disconnect."""
     return await _connected_application(request, caller, grant_id)
 
 
-@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/permissions", guard=signed_in_page)
+@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/permissions", guard=signed_in_page("connections"))
 async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
     """Leave the selected permissions to an application."""
     kept = request.form().all("scope")
@@ -203,16 +207,17 @@ async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
     try:
         if not known(kept).has_api:
             return await _connected_application(request, caller, grant_id, 422, NOTHING_LEFT)
-        await request.transact(
-            lambda work: connections.change_grant(work, caller.merchant_id, grant_id, change, recent=False)
-        )
+        await request.transact(lambda work: connections.change_grant(work, caller, grant_id, change, recent=False))
     except (ValidationFailed, ConnectionEnded) as error:
         return await _connected_application(request, caller, grant_id, error.status, NOT_NARROWED)
     return see_other(f"/settings/connected-apps/{grant_id}?done=narrowed")
 
 
 @OPERATIONS.add(
-    "POST", "/settings/connected-apps/{grant_id}/limits", guard=signed_in_page, recent_authentication="by_content"
+    "POST",
+    "/settings/connected-apps/{grant_id}/limits",
+    guard=signed_in_page("connections"),
+    recent_authentication="by_content",
 )
 async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Response:
     """Save the limits of a connection, and whether it may only propose."""
@@ -224,9 +229,7 @@ async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Respo
 
     async def save(person: Person) -> None:
         recent = is_recent(person, request.now)
-        await request.transact(
-            lambda work: connections.change_grant(work, person.merchant_id, grant_id, change, recent=recent)
-        )
+        await request.transact(lambda work: connections.change_grant(work, person, grant_id, change, recent=recent))
 
     try:
         try:
@@ -285,7 +288,9 @@ def _is_renewable(grant: GrantView, now: datetime) -> bool:
     return grant.application.status == "enabled" and (grant.status == "expired" or (grant.status == "active" and soon))
 
 
-@OPERATIONS.add("POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended)
+@OPERATIONS.add(
+    "POST", "/settings/connected-apps/{grant_id}/disconnect", guard=signed_in_page_while_suspended("connections")
+)
 async def disconnect_application(request: Request, caller: Person, grant_id: UUID) -> Response:
     """Disconnect an application. Suspended merchants can do this, too. A repeated request succeeds."""
     await request.transact(lambda work: connections.revoke_grant(work, caller.merchant_id, grant_id))

@@ -16,7 +16,7 @@ from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
 from tollhouse.accounts.identity.guards import visitor
-from tollhouse.accounts.identity.model import EverythingStops, Person, SignInFirst
+from tollhouse.accounts.identity.model import EverythingStops, Person, RoleForbidden, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
@@ -113,7 +113,7 @@ async def show(request: Request, request_id: str) -> Response:
     "POST",
     "/oauth/consent/{request_id}",
     guard=visitor,
-    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, EmailUnverified, EverythingStops),
+    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, RoleForbidden, EmailUnverified, EverythingStops),
     recent_authentication="by_content",
 )
 async def decide(request: Request, request_id: str) -> Response:
@@ -148,6 +148,8 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
     typed = limit_form.read(form, request.services.catalogue)
     if not selected.has_api or typed.errors:
         return _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
+    person.require("connections", consent_request.mode)
+    person.require_scopes(selected, consent_request.mode)
     limits = Limits(limits=to_limits(typed.requests, request.services.catalogue))
     env = MerchantEnv(person.merchant_id, consent_request.mode)
     await require_verified_email(request.services.db, request.services.settings, env, person)
@@ -159,7 +161,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
 
     async def allow(work: Work) -> bool:
         await identity_store.begin_credential(work.tx, env)
-        if not await sessions_store.lock(work.tx, person.session_hash):
+        if not await sessions_store.lock(work.tx, person):
             raise SignInFirst(f"/signin?request={request_id}")
         review = work.services.settings.review_applications
         if not await requests_store.allow(

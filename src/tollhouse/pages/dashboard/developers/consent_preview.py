@@ -21,7 +21,7 @@ from tollhouse.pages.dashboard.developers.application import get_client
 OPERATIONS = Operations(PAGES)
 
 
-@OPERATIONS.add("GET", "/developers/apps/{client_id}/preview", guard=signed_in_page)
+@OPERATIONS.add("GET", "/developers/apps/{client_id}/preview", guard=signed_in_page("read"))
 async def preview(request: Request, caller: Person, client_id: str) -> Response:
     """The page that a merchant sees who connects, with every scope of the application and buttons without effect."""
     client = await get_client(request, caller, client_id)

@@ -27,13 +27,13 @@ class DeviceQuery(Struct, frozen=True):
     decision: Literal["", "allowed", "denied"] = ""
 
 
-@OPERATIONS.add("GET", "/device", guard=signed_in_page)
+@OPERATIONS.add("GET", "/device", guard=signed_in_page("connections"))
 async def show(request: Request, caller: Person, query: DeviceQuery) -> Response:
     """The form for a code, or the result of the decision."""
     return _page(request, caller, query.user_code, decision=query.decision)
 
 
-@OPERATIONS.add("POST", "/device", guard=signed_in_page, errors=(RateLimited,))
+@OPERATIONS.add("POST", "/device", guard=signed_in_page("connections"), errors=(RateLimited,))
 async def enter(request: Request, caller: Person) -> Response:
     """Continue with the request of this code. Wrong codes are counted like wrong passwords."""
     entered = request.form().one("user_code") or ""

@@ -43,13 +43,13 @@ ENDED = {
 }
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/events/redeliver", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/events/redeliver", guard=signed_in_page("developers"))
 async def confirm_run(request: Request, caller: Person, env: MerchantEnv, query: RunsQuery) -> Response:
     """Show how many events failed in a period, with a form to resend them."""
     return await _form_page(request, caller, env, query)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/events/redeliver", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/events/redeliver", guard=signed_in_page("developers"))
 async def begin_run(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Start a run. A form that is posted twice starts one run."""
     form = request.form()
@@ -72,7 +72,7 @@ async def begin_run(request: Request, caller: Person, env: MerchantEnv) -> Respo
     return see_other(f"/{env.mode}/developers/events/redeliveries/{run_id}")
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/events/redeliveries/{run_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/events/redeliveries/{run_id}", guard=signed_in_page("read"))
 async def run(request: Request, caller: Person, env: MerchantEnv, run_id: UUID) -> Response:
     """Show the progress of a run."""
     found = await runs_store.get(request.services.db, env, run_id)

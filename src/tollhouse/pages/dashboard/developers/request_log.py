@@ -32,7 +32,7 @@ STATUSES = [
 ]
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/requests", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/requests", guard=signed_in_page("read"))
 async def requests(request: Request, caller: Person, env: MerchantEnv, query: RequestsQuery) -> Response:
     """List the requests of the last days, newest first."""
     services = request.services
@@ -58,7 +58,7 @@ async def requests(request: Request, caller: Person, env: MerchantEnv, query: Re
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/requests/{entry}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/requests/{entry}", guard=signed_in_page("read"))
 async def show(request: Request, caller: Person, env: MerchantEnv, entry: UUID) -> Response:
     """Show a request and its response."""
     services = request.services

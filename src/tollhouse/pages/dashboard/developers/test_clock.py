@@ -33,13 +33,13 @@ UNKNOWN_STEP = "Select how far to advance the clock."
 STALE = "This form has expired, and the clock was not advanced. Try again."
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/clock", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/clock", guard=signed_in_page("developers"))
 async def show(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Show the time of the test environment. The live environment has no clock of its own."""
     return await _page(request, caller, env)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/clock", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/clock", guard=signed_in_page("developers"))
 async def advance(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Advance the clock. A form that is posted twice advances it once."""
     if env.livemode:

@@ -117,21 +117,25 @@ ADVICE = {
 }
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/webhooks", guard=signed_in_page("read"))
 async def settings(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Show the signing secret, delivery, the test form and the saved URL."""
     done = flash_message(request.query)
     return await _settings(request, caller, env, notice=NOTICES.get(done, ""))
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/webhooks/secret", guard=signed_in_page("developers"), recent_authentication="live"
+)
 async def generate_secret(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Generate a secret and show it once. It must be activated."""
     secret = await request.transact(lambda work: actions.generate_secret(work, env))
     return await _settings(request, caller, env, secret=secret)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/secret/activate", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/developers/webhooks/secret/activate", guard=signed_in_page("developers"), recent_authentication="live"
+)
 async def save_secret(request: Request, env: MerchantEnv) -> Response:
     """Activate the pending secret and enable delivery."""
     is_pending = (await actions.get_secret_state(request.services.db, env, request.now)).pending
@@ -141,21 +145,21 @@ async def save_secret(request: Request, env: MerchantEnv) -> Response:
     return see_other(f"/{env.mode}/developers/webhooks?done={'saved' if is_pending else 'expired'}")
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/on", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/on", guard=signed_in_page("developers"))
 async def enable_delivery(request: Request, env: MerchantEnv) -> Response:
     """Enable delivery."""
     await request.transact(lambda work: actions.enable_delivery(work, env))
     return see_other(f"/{env.mode}/developers/webhooks?done=on")
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/off", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/off", guard=signed_in_page("developers"))
 async def disable_delivery(request: Request, env: MerchantEnv) -> Response:
     """Disable delivery."""
     await request.transact(lambda work: actions.disable_delivery(work, env))
     return see_other(f"/{env.mode}/developers/webhooks?done=off")
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/webhooks/test", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/webhooks/test", guard=signed_in_page("developers"))
 async def send_test(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Send a test event and show it."""
     url, event_type = request.form().one("url") or "", request.form().one("type") or TEST_EVENT
@@ -166,13 +170,13 @@ async def send_test(request: Request, caller: Person, env: MerchantEnv) -> Respo
     return see_other(f"/{env.mode}/developers/events/{event.id}")
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/webhooks/signatures", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/webhooks/signatures", guard=signed_in_page("read"))
 async def verify_signatures(request: Request, caller: Person) -> Response:
     """Show the form that verifies signatures in the browser."""
     return render(request, caller, "webhooks/signatures", here="webhooks")
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/events", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/events", guard=signed_in_page("read"))
 async def events(request: Request, caller: Person, env: MerchantEnv, query: EventsPageQuery) -> Response:
     """List events, newest first, filtered by status and type."""
     db = request.services.db
@@ -193,13 +197,13 @@ async def events(request: Request, caller: Person, env: MerchantEnv, query: Even
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/developers/events/{event_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/developers/events/{event_id}", guard=signed_in_page("read"))
 async def event(request: Request, caller: Person, env: MerchantEnv, event_id: UUID) -> Response:
     """Show an event: payload, attempts, next attempt."""
     return await _event(request, caller, env, event_id)
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/redeliver", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/redeliver", guard=signed_in_page("developers"))
 async def redeliver(request: Request, caller: Person, env: MerchantEnv, event_id: UUID) -> Response:
     """Redeliver an event."""
     try:
@@ -211,7 +215,7 @@ async def redeliver(request: Request, caller: Person, env: MerchantEnv, event_id
     return see_other(f"/{env.mode}/developers/events/{event_id}")
 
 
-@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/replay", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/developers/events/{event_id}/replay", guard=signed_in_page("developers"))
 async def replay(request: Request, caller: Person, env: MerchantEnv, event_id: UUID) -> Response:
     """Send an event of test mode to another URL."""
     url = request.form().one("url") or ""

@@ -132,7 +132,7 @@ class Figure(Struct, frozen=True):
     count: int = 0
 
 
-@OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/home", guard=signed_in_page("read"))
 async def home(request: Request, caller: Person, env: MerchantEnv, query: HomeQuery) -> Response:
     """Show volume, balance, key figures, latest payments, what needs attention, and the first steps."""
     selected, form_errors = _selected_period(request, caller, query)

@@ -60,7 +60,7 @@ class Found(Struct, frozen=True):
         return not (self.payments or self.links or self.customers or self.orders or self.requests)
 
 
-@OPERATIONS.add("GET", "/{mode}/search", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/search", guard=signed_in_page("read"))
 async def search(request: Request, caller: Person, env: MerchantEnv, query: SearchQuery) -> Response:
     """Find payments, payment links, customers and other objects; an ID redirects to the object's page."""
     text = query.text

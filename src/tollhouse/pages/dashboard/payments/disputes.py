@@ -69,7 +69,7 @@ class DisputesPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     status: Literal["", "needs_response", "under_review", "won", "lost", "accepted", "expired"] = ""
 
 
-@OPERATIONS.add("GET", ROOT, guard=signed_in_page)
+@OPERATIONS.add("GET", ROOT, guard=signed_in_page("read"))
 async def list_page(request: Request, caller: Person, env: MerchantEnv, query: DisputesPageQuery) -> Response:
     """The list of disputes, newest first."""
     services = request.services
@@ -89,13 +89,15 @@ async def list_page(request: Request, caller: Person, env: MerchantEnv, query: D
     )
 
 
-@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}", guard=signed_in_page)
+@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}", guard=signed_in_page("read"))
 async def details(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """One dispute: what it is about, and the evidence, with its form while it can be changed."""
     return await _dispute_page(request, caller, env, dispute_id)
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/evidence", guard=signed_in_page, body_bytes_max=EVIDENCE_BODY_BYTES_MAX)
+@OPERATIONS.add(
+    "POST", f"{ROOT}/{{dispute_id}}/evidence", guard=signed_in_page("payments"), body_bytes_max=EVIDENCE_BODY_BYTES_MAX
+)
 async def save_evidence(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """Save the draft. Leads to its confirmation if it is to be submitted."""
     form = request.form()
@@ -122,13 +124,13 @@ async def save_evidence(request: Request, caller: Person, env: MerchantEnv, disp
     return await _dispute_page(request, caller, env, dispute_id, wrong, typed)
 
 
-@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}/submit", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}/submit", guard=signed_in_page("payments"), recent_authentication="live")
 async def review(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """The saved evidence, to be submitted."""
     return await _review(request, caller, env, dispute_id)
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/submit", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/submit", guard=signed_in_page("payments"), recent_authentication="live")
 async def submit(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """Submit the evidence as it was shown. A repeated submit changes nothing."""
     seen = request.form().one("seen") or ""
@@ -146,7 +148,7 @@ async def submit(request: Request, caller: Person, env: MerchantEnv, dispute_id:
     return see_other(f"/{env.mode}/disputes/{dispute_id}?done=submitted")
 
 
-@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}/accept", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("GET", f"{ROOT}/{{dispute_id}}/accept", guard=signed_in_page("payments"), recent_authentication="live")
 async def confirm_acceptance(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """Ask whether the dispute is to be accepted."""
     found = await _get(request, env, dispute_id)
@@ -156,7 +158,7 @@ async def confirm_acceptance(request: Request, caller: Person, env: MerchantEnv,
     return render(request, caller, "disputes/accept", here="payments", dispute=view)
 
 
-@OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/accept", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", f"{ROOT}/{{dispute_id}}/accept", guard=signed_in_page("payments"), recent_authentication="live")
 async def accept(request: Request, caller: Person, env: MerchantEnv, dispute_id: UUID) -> Response:
     """Accept the dispute. A repeated request changes nothing."""
     try:

@@ -52,7 +52,7 @@ class ConversionFee(Struct, frozen=True):
     fee: str
 
 
-@OPERATIONS.add("GET", "/{mode}/fees", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/fees", guard=signed_in_page("read"))
 async def fees(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The fees of payments, withdrawals and conversions in this environment, and what is free."""
     services = request.services

@@ -204,7 +204,7 @@ class LinkForm(Struct, frozen=True):
         )
 
 
-@OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payment-links/new", guard=signed_in_page("payments"))
 async def show_form(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """The form, with one payment and the default currency preset. The preview shows the entries in the query."""
     settings = await payment_settings.of(request.services.db, env)
@@ -215,7 +215,7 @@ async def show_form(request: Request, caller: Person, env: MerchantEnv) -> Respo
     return await _form(request, caller, env, _typed(Form(list(first.items()))), entered=entered)
 
 
-@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page, errors=(EmailUnverified,))
+@OPERATIONS.add("POST", "/{mode}/payment-links/new", guard=signed_in_page("payments"), errors=(EmailUnverified,))
 async def make(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create the link, or show the form again with its errors."""
     form = request.form()

@@ -66,7 +66,7 @@ class LinkListQuery(KeysetQuery, AmountFilter, frozen=True, forbid_unknown_field
         return LinkListFilter(self.status or None, self.currency or None, project_id, reference, amounts)
 
 
-@OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payment-links", guard=signed_in_page("read"))
 async def links(request: Request, caller: Person, env: MerchantEnv, query: LinkListQuery) -> Response:
     """List payment links, newest first."""
     db = request.services.db
@@ -103,13 +103,13 @@ NOT_ACTIVE = "The payment link is no longer active, so it was not canceled."
 NOT_CHANGED = "The payment link is no longer active, so its expiry was not changed."
 
 
-@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}", guard=signed_in_page("read"))
 async def link(request: Request, caller: Person, env: MerchantEnv, link_id: UUID) -> Response:
     """Show a link: URL, QR code and payments."""
     return await _link(request, caller, env, link_id)
 
 
-@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page("payments"))
 async def confirm_cancel(request: Request, caller: Person, env: MerchantEnv, link_id: UUID) -> Response:
     """Ask for confirmation before canceling."""
     found = await _found(request, env, link_id)
@@ -119,7 +119,7 @@ async def confirm_cancel(request: Request, caller: Person, env: MerchantEnv, lin
     return render(request, caller, "payments/link_cancel", here="payment-links", link=view)
 
 
-@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/cancel", guard=signed_in_page("payments"))
 async def cancel(request: Request, caller: Person, env: MerchantEnv, link_id: UUID) -> Response:
     """Cancel an active link. A repeated submit changes nothing."""
     try:
@@ -129,7 +129,7 @@ async def cancel(request: Request, caller: Person, env: MerchantEnv, link_id: UU
     return see_other(f"/{env.mode}/payment-links/{link_id}")
 
 
-@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/expiry", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/payment-links/{link_id}/expiry", guard=signed_in_page("payments"))
 async def change_expiry(request: Request, caller: Person, env: MerchantEnv, link_id: UUID) -> Response:
     """Let an active link expire this long after now."""
     lifetime = LIFETIMES.get(request.form().one("expires") or "")

@@ -61,7 +61,7 @@ class PaymentSettingsForm(Struct, frozen=True):
     version: int
 
 
-@OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/settings/payments", guard=signed_in_page("read"))
 async def payment_settings(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Show the payment settings."""
     current = await actions.get(request.services, env)
@@ -69,7 +69,7 @@ async def payment_settings(request: Request, caller: Person, env: MerchantEnv) -
     return await settings_page(request, caller, current, form_of(current, request.services.catalogue), notice=notice)
 
 
-@OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/settings/payments", guard=signed_in_page("settings"), recent_authentication="live")
 async def save_payment_settings(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Save the settings unless they changed. A form that is posted twice is saved once."""
     form = _read_form(request.form(), request.services.catalogue)
@@ -218,7 +218,7 @@ UPLOAD_BYTES_MAX = 4 * 1024 * 1024
 """More than a logo may have, so that a larger image gets an error on the page."""
 
 
-@OPERATIONS.add("POST", "/{mode}/settings/payments/logo", guard=signed_in_page, body_bytes_max=UPLOAD_BYTES_MAX)
+@OPERATIONS.add("POST", "/{mode}/settings/payments/logo", guard=signed_in_page("settings"), body_bytes_max=UPLOAD_BYTES_MAX)
 async def upload_logo(request: Request, caller: Person, mode: str) -> Response:
     """Show the uploaded image at checkout, in place of the current logo."""
     env = caller.env(mode)
@@ -230,7 +230,7 @@ async def upload_logo(request: Request, caller: Person, mode: str) -> Response:
     return see_other(f"/{env.mode}/settings/payments?done=logo_saved#logo-label")
 
 
-@OPERATIONS.add("POST", "/{mode}/settings/payments/logo/remove", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/settings/payments/logo/remove", guard=signed_in_page("settings"))
 async def remove_logo(request: Request, caller: Person, mode: str) -> Response:
     """Show the initials at checkout again."""
     env = caller.env(mode)

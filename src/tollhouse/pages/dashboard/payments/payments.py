@@ -71,7 +71,7 @@ NOTICES = {"sent": RECEIPT_SENT, "refund": REFUND_REQUESTED}
 NOT_NOW = "There is no money left to accept."
 
 
-@OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payments", guard=signed_in_page("read"))
 async def payments(request: Request, caller: Person, env: MerchantEnv, query: PaymentsQuery) -> Response:
     """List payments, newest first."""
     db = request.services.db
@@ -107,13 +107,15 @@ async def payments(request: Request, caller: Person, env: MerchantEnv, query: Pa
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}", guard=signed_in_page("read"))
 async def payment(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID) -> Response:
     """Show one payment."""
     return await render_payment(request, caller, env, transaction_id)
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/payments/{transaction_id}/accept", guard=signed_in_page("payments"), recent_authentication="live"
+)
 async def accept(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID) -> Response:
     """Accept unapplied money if the payment has not changed since it was shown. A repeated submit changes nothing."""
     seen = request.form().one("seen")
@@ -272,7 +274,7 @@ async def _events(db: Pool, env: MerchantEnv, found: Transaction) -> list[Source
     return await list_by_source(db, env, "transaction", found.id, sorted(moments))
 
 
-@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/receipt.pdf", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/receipt.pdf", guard=signed_in_page("read"))
 async def receipt_pdf(request: Request, env: MerchantEnv, transaction_id: UUID) -> Response:
     """The receipt as a PDF file, in the language of the dashboard."""
     receipt = await load_receipt(request.services.db, env, transaction_id, request.now)
@@ -282,7 +284,7 @@ async def receipt_pdf(request: Request, env: MerchantEnv, transaction_id: UUID) 
     return Response(made, 200, attachment(receipt.file_name), "application/pdf")
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/receipt/email", guard=signed_in_page)
+@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/receipt/email", guard=signed_in_page("payments"))
 async def send_receipt(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID) -> Response:
     """Send the receipt to an address."""
     receipt = await load_receipt(request.services.db, env, transaction_id, request.now)

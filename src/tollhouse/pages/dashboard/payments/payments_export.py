@@ -52,7 +52,7 @@ HEADER = (
 )
 
 
-@OPERATIONS.add("GET", "/{mode}/payments/export", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payments/export", guard=signed_in_page("read"))
 async def export(request: Request, caller: Person, env: MerchantEnv, query: PaymentsQuery) -> Response:
     """Show how many payments match, and the download link."""
     db = await request.services.reports_db()
@@ -78,7 +78,7 @@ async def export(request: Request, caller: Person, env: MerchantEnv, query: Paym
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/payments.csv", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/payments.csv", guard=signed_in_page("read"))
 async def payments_csv(request: Request, caller: Person, env: MerchantEnv, query: PaymentsQuery) -> Response:
     """Stream every matching payment as CSV, newest first. Payments that start during the download are not included."""
     filters = query.to_filter(caller.zone, request.services.catalogue.currencies)

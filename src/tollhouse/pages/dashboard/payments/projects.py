@@ -60,7 +60,7 @@ class ProjectsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     done: str = ""
 
 
-@OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/projects", guard=signed_in_page("read"))
 async def list_projects(request: Request, caller: Person, env: MerchantEnv, query: ProjectsPageQuery) -> Response:
     """List the projects of this environment, newest first."""
     shown, more = query.cut(await store.every(request.services.db, env.merchant_id, env.mode, query.window))
@@ -76,13 +76,13 @@ async def list_projects(request: Request, caller: Person, env: MerchantEnv, quer
     )
 
 
-@OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/projects/new", guard=signed_in_page("settings"))
 async def new_project(request: Request, caller: Person, env: MerchantEnv) -> Response:  # noqa: ARG001 - another mode is not found
     """Show the form for a new project."""
     return _new(request, caller, ProjectForm())
 
 
-@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/projects/new", guard=signed_in_page("settings"), recent_authentication="live")
 async def open_project(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a project. Live projects require an operator's approval."""
     form = request.form()
@@ -107,7 +107,7 @@ async def open_project(request: Request, caller: Person, env: MerchantEnv) -> Re
     return see_other(f"/{env.mode}/projects?done={'sent' if env.livemode else 'opened'}")
 
 
-@OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page)
+@OPERATIONS.add("GET", "/{mode}/projects/{project_id}", guard=signed_in_page("read"))
 async def project(request: Request, caller: Person, env: MerchantEnv, project_id: UUID) -> Response:
     """Show a project with its form."""
     current = await _current(request, env, project_id)
@@ -117,7 +117,7 @@ async def project(request: Request, caller: Person, env: MerchantEnv, project_id
     return _project(request, caller, current, project_form, notice=notice)
 
 
-@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add("POST", "/{mode}/projects/{project_id}", guard=signed_in_page("settings"), recent_authentication="live")
 async def change_project(request: Request, caller: Person, env: MerchantEnv, project_id: UUID) -> Response:
     """Save a project unless it changed. A rejected one is reviewed again, changes of an approved live one are reviewed."""
     form = request.form()

@@ -253,7 +253,9 @@ class RefundPage(Struct, frozen=True, forbid_unknown_fields=True):
     again: UUID | None = None
 
 
-@OPERATIONS.add("GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "GET", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page("refunds"), recent_authentication="live"
+)
 async def show_form(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID, query: RefundPage) -> Response:
     """Show the form: everything that is left, or the values of a failed refund."""
     values = {"reason": "customer_request"}
@@ -268,7 +270,9 @@ async def show_form(request: Request, caller: Person, env: MerchantEnv, transact
     return await show_refund(request, caller, env, transaction_id, refund_of(values), reviewed=False)
 
 
-@OPERATIONS.add("POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page, recent_authentication="live")
+@OPERATIONS.add(
+    "POST", "/{mode}/payments/{transaction_id}/refund", guard=signed_in_page("refunds"), recent_authentication="live"
+)
 async def review(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID) -> Response:
     """Show the amounts to confirm, or the form again with its errors."""
     form = request.form()
@@ -277,7 +281,7 @@ async def review(request: Request, caller: Person, env: MerchantEnv, transaction
 
 
 @OPERATIONS.add(
-    "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page, recent_authentication="live"
+    "POST", "/{mode}/payments/{transaction_id}/refund/confirm", guard=signed_in_page("refunds"), recent_authentication="live"
 )
 async def confirm(request: Request, caller: Person, env: MerchantEnv, transaction_id: UUID) -> Response:
     """Request the refund if the payment has not changed."""
