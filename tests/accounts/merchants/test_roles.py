@@ -28,9 +28,11 @@ async def team(service: Service) -> AsyncIterator[dict[Role, Actor]]:
     """A merchant with a member of each role."""
     async with AsyncExitStack() as stack:
         owner = await stack.enter_async_context(sign_up(service, "olivia", "Olivia's Oranges"))
-        yield {"owner": owner} | {
-            role: await stack.enter_async_context(member(owner, role)) for role in NAMES if role != "owner"
-        }
+        members: dict[Role, Actor] = {"owner": owner}
+        for role in NAMES:
+            if role != "owner":
+                members[role] = await stack.enter_async_context(member(owner, role))
+        yield members
 
 
 async def attempt(actor: Actor, operation: Operation, mode: str) -> Answer:
@@ -81,7 +83,7 @@ async def test_a_mode_before_a_page_of_both_modes_gives_nothing(team: dict[Role,
         assert is_refused(await team["developer"].form(f"/{mode}/settings/business", {}))
 
 
-async def test_a_refusal_says_which_role_may(team: dict[Role, Actor]) -> None:
+async def test_the_error_says_which_role_may(team: dict[Role, Actor]) -> None:
     answer = await team["support"].dashboard("POST", "/api-keys", {"name": "x", "mode": "test"})
     body = answer.refused("role_forbidden", 403).body
     assert (body["role"], body["roles"]) == ("support", ["owner", "administrator", "developer"])
@@ -131,7 +133,7 @@ async def test_no_application_may_more_than_its_maker(team: dict[Role, Actor]) -
 
 async def test_no_connection_may_more_than_who_gives_it(team: dict[Role, Actor], bob: Actor) -> None:
     app = await application(bob)
-    for role, scope, mode, allowed in (
+    tries: list[tuple[Role, str, str, bool]] = [
         ("developer", "payments:write", "live", False),
         ("developer", "payments:read", "live", True),
         ("developer", "payments:write", "test", True),
@@ -139,7 +141,8 @@ async def test_no_connection_may_more_than_who_gives_it(team: dict[Role, Actor],
         ("finance", "webhooks:write", "live", False),
         ("support", "payments:read", "test", False),
         ("read_only", "payments:read", "test", False),
-    ):
+    ]
+    for role, scope, mode, allowed in tries:
         actor = team[role]
         started = (await actor.send("GET", app.authorize_path(scope, mode=mode))).ok(303)
         answer = await consent(actor, started.location, [scope])

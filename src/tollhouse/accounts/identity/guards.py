@@ -5,6 +5,8 @@ is remembered when the page is opened in another mode than the last one: by GET,
 of the browser, and not if the page was refused.
 """
 
+from functools import partial
+
 from msgspec import structs
 
 from tollhouse.accounts.identity import dpop, members_store, operators, sessions_store, stepup, store
@@ -232,26 +234,11 @@ def spending(*any_of: str) -> SpendingGuard:
     return SpendingGuard(*any_of)
 
 
-def signed_in(permission: Permission, *, of_object: bool = False) -> SessionGuard:
-    """A session of the dashboard API."""
-    return SessionGuard(permission, page=False, of_object=of_object)
-
-
-def signed_in_page(permission: Permission, *, of_object: bool = False) -> SessionGuard:
-    """A session on a page."""
-    return SessionGuard(permission, page=True, of_object=of_object)
-
-
-def signed_in_while_suspended(permission: Permission, *, of_object: bool = False) -> SessionGuard:
-    """A session of the dashboard API, also of a suspended merchant."""
-    return SessionGuard(permission, page=False, while_suspended=True, of_object=of_object)
-
-
-def signed_in_page_while_suspended(permission: Permission, *, of_object: bool = False) -> SessionGuard:
-    """A session on a page, also of a suspended merchant."""
-    return SessionGuard(permission, page=True, while_suspended=True, of_object=of_object)
-
-
+signed_in = partial(SessionGuard, page=False)
+"""A session of the dashboard API whose role has the permission."""
+signed_in_page = partial(SessionGuard, page=True)
+signed_in_while_suspended = partial(SessionGuard, page=False, while_suspended=True)
+signed_in_page_while_suspended = partial(SessionGuard, page=True, while_suspended=True)
 any_credential = CredentialGuard()
 anyone = PublicGuard()
 """No cookie is used: metadata, permissions, health, the checkout page."""
