@@ -42,7 +42,7 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
 
     async def update(person: Person) -> ClientView:
         recent = is_recent(person, request.now)
-        return await request.transact(lambda work: clients.update(work, person.merchant_id, client_id, body, recent=recent))
+        return await request.transact(lambda work: clients.update(work, person, client_id, body, recent=recent))
 
     try:
         try:
