@@ -3765,10 +3765,12 @@ CREATE TABLE public.oauth_clients (
     jwks_uri text,
     created_by uuid,
     dpop_bound boolean DEFAULT false NOT NULL,
+    document_url text,
     CONSTRAINT oauth_clients_auth_method CHECK (((token_endpoint_auth_method IS NULL) OR ((token_endpoint_auth_method = 'none'::text) AND (client_type = 'public'::text)) OR ((token_endpoint_auth_method = ANY (ARRAY['client_secret_basic'::text, 'client_secret_post'::text, 'private_key_jwt'::text])) AND (client_type = 'confidential'::text)))),
     CONSTRAINT oauth_clients_check CHECK (((client_type = 'confidential'::text) = (secret_hash IS NOT NULL))),
     CONSTRAINT oauth_clients_check1 CHECK (((status = 'revoked'::text) = (revoked_at IS NOT NULL))),
     CONSTRAINT oauth_clients_client_type_check CHECK ((client_type = ANY (ARRAY['confidential'::text, 'public'::text]))),
+    CONSTRAINT oauth_clients_document CHECK (((document_url IS NULL) OR ((merchant_id IS NULL) AND (client_type = 'public'::text) AND (connection_webhook_url IS NULL) AND ((scope_mask & ((1 << 5) | (1 << 6))) = 0)))),
     CONSTRAINT oauth_clients_grant_types CHECK (((grant_types <@ '{authorization_code,refresh_token,urn:ietf:params:oauth:grant-type:device_code}'::text[]) AND (grant_types && '{authorization_code,urn:ietf:params:oauth:grant-type:device_code}'::text[]))),
     CONSTRAINT oauth_clients_keys CHECK (((num_nonnulls(jwks, jwks_uri) <= 1) AND ((token_endpoint_auth_method IS DISTINCT FROM 'private_key_jwt'::text) OR (num_nonnulls(jwks, jwks_uri) = 1)))),
     CONSTRAINT oauth_clients_redirect_uris_check CHECK (((cardinality(redirect_uris) <= 10) AND ((cardinality(redirect_uris) >= 1) OR (NOT ('authorization_code'::text = ANY (grant_types)))))),
@@ -3785,6 +3787,8 @@ COMMENT ON COLUMN public.oauth_clients.approved_at IS 'since when an operator le
 COMMENT ON COLUMN public.oauth_clients.verified_at IS 'since when an operator vouches for its owner, name and website';
 COMMENT ON COLUMN public.oauth_clients.token_endpoint_auth_method IS 'null: the secret by either method, or none for a public application';
 COMMENT ON COLUMN public.oauth_clients.dpop_bound IS 'whether all its new tokens must be bound to a key';
+COMMENT ON COLUMN public.oauth_clients.document_url IS 'what such an application has as client_id; id is made from it';
+COMMENT ON CONSTRAINT oauth_clients_document ON public.oauth_clients IS 'without balance payments: there is no owner to pay';
 CREATE TABLE public.oauth_codes (
     code_hash bytea NOT NULL,
     client_id text NOT NULL,
@@ -5428,6 +5432,7 @@ CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at
 CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occasion) WHERE (occasion IS NOT NULL);
 CREATE INDEX members_of_user ON public.members USING btree (user_id);
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
+CREATE INDEX oauth_clients_of_documents ON public.oauth_clients USING btree (updated_at) WHERE (document_url IS NOT NULL);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_documents_by_age ON public.oauth_documents USING btree (fetched_at);

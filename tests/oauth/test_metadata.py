@@ -40,6 +40,7 @@ async def test_metadata(mallory: Actor) -> None:
         "code_challenge_methods_supported": ["S256"],
         "dpop_signing_alg_values_supported": algorithms,
         "authorization_response_iss_parameter_supported": True,
+        "client_id_metadata_document_supported": True,
         "authorization_details_types_supported": ["tollhouse_limits"],
         "service_documentation": f"{base}/docs",
     }

@@ -21,6 +21,7 @@ AUTHORIZATION_CODE_PREFIX: Final = "thac"
 CLIENT_SECRET_PREFIX: Final = "thcs"  # noqa: S105 - a prefix, not a secret
 DEVICE_CODE_PREFIX: Final = "thdc"
 CLIENT_ID_PREFIX: Final = "thc"
+DOCUMENT_ID_PREFIX: Final = "thd"
 _PAIRS = [first + second for first in ALPHABET for second in ALPHABET]
 _DIGIT_OF = (ALPHABET * 5).encode()[:256]
 _UNEVEN = bytes(range(62 * 4, 256))
@@ -62,6 +63,15 @@ def public_name(prefix: str, chars: int = 22) -> str:
 def digest(secret: str) -> bytes:
     """SHA-256, as which random secrets are stored. 256 random bits need no slow hash."""
     return hashlib.sha256(secret.encode()).digest()
+
+
+def base62_of(digest: bytes, chars: int) -> str:
+    """The last base62 digits of a digest, the lowest first."""
+    number, digits = int.from_bytes(digest), ""
+    for _ in range(chars):
+        number, digit = divmod(number, len(ALPHABET))
+        digits += ALPHABET[digit]
+    return digits
 
 
 def random_base62(chars: int) -> str:

@@ -22,11 +22,12 @@ from tollhouse.kernel.errors import ApiError, InvalidRequest, ServerError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import AUTHORIZATION_REQUEST_S, CHALLENGE_CHARS, OPEN_RETRY_S, STATE_CHARS_MAX
-from tollhouse.oauth import clients_store, redirect_uris, requests_store
+from tollhouse.oauth import client_documents, clients_store, redirect_uris, requests_store
 from tollhouse.oauth.model import (
     RegisteredClient,
     TooManyOpen,
     UnknownApplication,
+    stored_id,
 )
 from tollhouse.oauth.request_rules import (
     BEFORE_REDIRECT,
@@ -193,8 +194,11 @@ async def _read_parameters(request: Request) -> SentParameters:
     # A NUL becomes another control character, so that the rule of its parameter rejects it.
     form = parse_form(request.query.replace(b"%00", b"%01"))
     base_url, catalogue = request.services.settings.base_url, request.services.catalogue
-    client_id = SentParameters(form, None, base_url, catalogue).one("client_id")
-    client = await clients_store.find_registered(request.services.db, client_id) if client_id else None
+    sent = SentParameters(form, None, base_url, catalogue)
+    client_id = sent.one("client_id")
+    if sent.one("request_uri") is None:
+        await client_documents.prepare(request, client_id, sent.one("mode"))
+    client = await clients_store.find_registered(request.services.db, stored_id(client_id)) if client_id else None
     return SentParameters(form, client, base_url, catalogue)
 
 

@@ -22,7 +22,7 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.limits import CHALLENGE_CHARS, VERIFIER_CHARS_MAX, VERIFIER_CHARS_MIN
 from tollhouse.oauth import assertions, clients_store
-from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient
+from tollhouse.oauth.model import InvalidClient, TooManyFailures, VerifiedClient, stored_id
 from tollhouse.oauth.store import ClientProof
 
 PARAMETERS = ("client_id", "client_secret", "client_assertion", "client_assertion_type")
@@ -68,8 +68,8 @@ async def credentials(request: Request, form: Form) -> SentCredentials:
     if client_id is None:
         raise InvalidClient(detail="no credential")
     if secret is None:
-        return SentCredentials(ClientId(client_id), ClientProof(None, "none"))
-    return SentCredentials(ClientId(client_id), ClientProof(tokens.digest(secret), "client_secret_post"))
+        return SentCredentials(stored_id(client_id), ClientProof(None, "none"))
+    return SentCredentials(stored_id(client_id), ClientProof(tokens.digest(secret), "client_secret_post"))
 
 
 async def authenticate(request: Request, form: Form, *, while_suspended: bool = False) -> VerifiedClient:

@@ -23,7 +23,7 @@ from tollhouse.oauth.settings import ClientSettings
 from tollhouse.platform.database.batched_store import for_many
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-CLIENT_ID = re.compile(r"thc_[0-9A-Za-z]{22}|tollhouse-cli")
+CLIENT_ID = re.compile(r"th[cd]_[0-9A-Za-z]{22}|tollhouse-cli")
 """Other ids from URLs are not sent to the database: they may contain characters that PostgreSQL rejects."""
 
 INSERT = """
@@ -159,7 +159,7 @@ REVOKE_ALL_GRANTS = """
 FIND_REGISTERED = """
     SELECT c.id, c.status, c.redirect_uris, c.scope_mask, c.auth_epoch, c.grant_types, c.require_par,
            c.device_writes_allowed_at IS NOT NULL AS device_writes_allowed,
-           c.approved_at IS NOT NULL OR c.merchant_id IS NULL AS approved,
+           c.approved_at IS NOT NULL OR c.merchant_id IS NULL AS approved, c.document_url,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS suspended
     FROM oauth_clients c LEFT JOIN merchants o ON o.id = c.merchant_id WHERE c.id = $1
 """
@@ -337,6 +337,7 @@ async def find_registered(db: Pool, client_id: str) -> RegisteredClient | None:
         row["device_writes_allowed"],
         row["require_par"],
         row["approved"],
+        row["document_url"],
     )
 
 

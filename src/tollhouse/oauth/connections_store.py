@@ -65,7 +65,8 @@ REVOKE_BY_MERCHANT = f"""
 """
 # $2 filters: true for active grants, false for ended ones, null for all.
 LIST_GRANTS = """
-    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
+    SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
+           c.status AS client_status, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because
@@ -80,7 +81,8 @@ LIST_GRANTS = """
     LIMIT $4 OFFSET $5
 """
 FIND_GRANT = """
-    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
+    SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
+           c.status AS client_status, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name,

@@ -22,7 +22,7 @@ from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
 from tollhouse.kernel.limits import POLL_INTERVAL_S, USER_CODE_CHARS
 from tollhouse.kernel.scopes import WRITES
-from tollhouse.oauth import client_auth, clients_store, requests_store
+from tollhouse.oauth import client_auth, client_documents, clients_store, requests_store
 from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, address_limits, require_not_full
 from tollhouse.oauth.device_errors import TooManyDevices, UnauthorizedClient
@@ -111,6 +111,7 @@ async def authorize_device(request: Request) -> Response:
     """Authorize a device. It shows the code, and polls the token endpoint until the merchant has answered."""
     form = request.form()
     form.require_no_repeats(PARAMETERS)
+    await client_documents.prepare(request, form.one("client_id"), form.one("mode"))
     verified = await client_auth.authenticate(request, form)
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":
@@ -147,12 +148,7 @@ def read_code(entered: str) -> str | None:
 
 def request_id_of(user_code: str, device_code_hash: bytes) -> str:
     """The id of the request in the address of its consent page. Only the device and the database know what it is made of."""
-    number = int.from_bytes(hashlib.sha256(user_code.encode() + device_code_hash).digest())
-    digits: list[str] = []
-    for _ in range(tokens.BODY_CHARS):
-        number, digit = divmod(number, len(tokens.ALPHABET))
-        digits.append(tokens.ALPHABET[digit])
-    return "".join(digits)
+    return tokens.base62_of(hashlib.sha256(user_code.encode() + device_code_hash).digest(), tokens.BODY_CHARS)
 
 
 def _require_allowed(client: RegisteredClient, sent: SentParameters, *, review: bool) -> None:

@@ -75,6 +75,8 @@ class Metadata(Struct, frozen=True, kw_only=True):
     """Algorithms of DPoP proofs (RFC 9449)."""
     authorization_response_iss_parameter_supported: bool
     """Whether callbacks carry `iss`."""
+    client_id_metadata_document_supported: bool
+    """Whether an application can have the URL of a document about it as `client_id`."""
     authorization_details_types_supported: Annotated[tuple[str, ...], example(["tollhouse_limits"])]
     """Types of `authorization_details` (RFC 9396)."""
     service_documentation: Annotated[str, example("https://pay.example/docs")]
@@ -126,6 +128,7 @@ async def metadata(services: Services) -> Response:
         code_challenge_methods_supported=("S256",),
         dpop_signing_alg_values_supported=jose.ALGORITHMS,
         authorization_response_iss_parameter_supported=True,
+        client_id_metadata_document_supported=True,
         authorization_details_types_supported=(LIMITS_TYPE,),
         service_documentation=f"{issuer}/docs",
     )

@@ -7,11 +7,13 @@ from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.spending.model import LimitView
+from tollhouse.kernel import tokens
 from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.tokens import DOCUMENT_ID_PREFIX
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.platform.database.errors import OutcomeUnknown
 
@@ -59,6 +61,19 @@ AUTH_METHODS: Final[dict[str, tuple[AuthMethod, ...]]] = {
 }
 
 
+DOCUMENT_DIGITS = 22
+
+
+def stored_id(client_id: str) -> ClientId:
+    """The stored ID of an application, for the `client_id` of a request.
+
+    One that is known by a URL has an ID that is made from it, which is no `client_id` itself.
+    """
+    if client_id.startswith("https://"):
+        return ClientId(f"{DOCUMENT_ID_PREFIX}_{tokens.base62_of(tokens.digest(client_id), DOCUMENT_DIGITS)}")
+    return ClientId("" if client_id.startswith(DOCUMENT_ID_PREFIX) else client_id)
+
+
 class RegisteredClient(Struct, frozen=True):
     """The settings of an application that an authorization request is checked against."""
 
@@ -73,6 +88,8 @@ class RegisteredClient(Struct, frozen=True):
     require_par: bool
     approved: bool
     """Whether an operator approved live write permissions, or it is part of this installation."""
+    document_url: str | None
+    """Where its document is; None for an application that is registered."""
 
 
 class ClientCredentials(Struct, frozen=True):

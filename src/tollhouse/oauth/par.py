@@ -20,7 +20,7 @@ from tollhouse.kernel import clock, tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.limits import PUSHED_REQUEST_S
-from tollhouse.oauth import client_auth, clients_store, proofs, requests_store
+from tollhouse.oauth import client_auth, client_documents, clients_store, proofs, requests_store
 from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
 from tollhouse.oauth.authorize import REQUEST_URI_PREFIX, AuthorizeQuery, address_limits
 from tollhouse.oauth.model import InvalidClient, InvalidScope, TooManyFailures, UnsupportedResponseType, VerifiedClient
@@ -91,6 +91,7 @@ async def push(request: Request) -> Response:
     """Push an authorization request. Send the browser to the authorization endpoint with `client_id` and `request_uri`."""
     form = request.form()
     form.require_no_repeats(client_auth.PARAMETERS)
+    await client_documents.prepare(request, form.one("client_id"), next(iter(form.all("mode")), None))
     verified = await client_auth.authenticate(request, form)
     client = await clients_store.find_registered(request.services.db, verified.client_id)
     if client is None or client.status != "enabled":

@@ -5,6 +5,7 @@ a redirect URI that two programs parse differently can send a code to an attacke
 """
 
 import re
+from collections.abc import Sequence
 from ipaddress import IPv4Address, IPv4Network, IPv6Address
 from typing import NamedTuple
 from urllib.parse import parse_qsl, urlencode
@@ -73,6 +74,29 @@ def find_error(text: str) -> UrlError | None:
             "This must not contain the query parameters code, state, iss, error or error_description.",
         )
     return None
+
+
+def is_loopback(url: str) -> bool:
+    """Whether this redirect URI is of the computer of whoever opens it, where any program can listen."""
+    parsed = parse(url)
+    return isinstance(parsed, WebUrl) and _is_loopback(parsed.host)
+
+
+def is_one_of(url: str, registered: Sequence[str], *, any_port: bool) -> bool:
+    """Whether a redirect URI is registered; with `any_port`, those of loopback stand for all ports (RFC 8252)."""
+    if url in registered:
+        return True
+    if not any_port or find_error(url) is not None or not is_loopback(url):
+        return False
+    return _without_port(url) in {_without_port(uri) for uri in registered if is_loopback(uri)}
+
+
+def _without_port(url: str) -> str:
+    parts = PARTS.fullmatch(url)
+    authority = None if parts is None else AUTHORITY.fullmatch(parts["authority"])
+    if parts is None or authority is None:
+        raise ValueError("a stored URL is not valid")
+    return f"{parts['scheme']}://{authority['host']}{url.removeprefix(origin_of(url))}"
 
 
 def origin_of(url: str) -> str:

@@ -18,7 +18,7 @@ from tollhouse.kernel.ids import ClientId, Mode
 from tollhouse.kernel.limits import STATE_CHARS_MAX
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.oauth import authorization_details_model, client_auth, resources
+from tollhouse.oauth import authorization_details_model, client_auth, redirect_uris, resources
 from tollhouse.oauth.model import InvalidScope, RegisteredClient, UnknownApplication, UnsupportedResponseType
 from tollhouse.oauth.requests_model import AuthorizationRequest
 
@@ -49,8 +49,10 @@ class SentParameters(Struct, frozen=True):
 
     @property
     def scopes(self) -> Scopes | None:
-        """The requested scopes; None if one is unknown."""
-        return scopes.parse(name for name in (self.one("scope") or "").split(" ") if name)
+        """The requested scopes; None if one is unknown. Applications of documents ask for all that there are."""
+        requested = scopes.parse(name for name in (self.one("scope") or "").split(" ") if name)
+        is_of_document = self.client is not None and self.client.document_url is not None
+        return requested & self.client.scopes if requested is not None and self.client and is_of_document else requested
 
     @property
     def state(self) -> str | None:
@@ -99,8 +101,14 @@ def require_redirect_uri(sent: SentParameters) -> None:
 
 
 def require_registered_redirect_uri(sent: SentParameters) -> None:
-    """`redirect_uri` is registered, compared character by character (RFC 9700 section 2.1)."""
-    if sent.client is None or sent.one("redirect_uri") not in sent.client.redirect_uris:
+    """`redirect_uri` is registered, compared character by character (RFC 9700 section 2.1).
+
+    In a document, one of loopback stands for all ports.
+    """
+    any_port = sent.client is not None and sent.client.document_url is not None
+    if sent.client is None or not redirect_uris.is_one_of(
+        sent.one("redirect_uri") or "", sent.client.redirect_uris, any_port=any_port
+    ):
         raise InvalidRequest(
             "`redirect_uri` must be exactly one of the redirect URIs that are registered for this application."
         )

@@ -73,7 +73,7 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     policy_uri: str | None
     tos_uri: str | None
     owner_name: str | None
-    """None: the application is part of this installation."""
+    """None: the application is part of this installation, or known by a document."""
     owner_email: str | None
     """Support address in the owner's settings of this environment."""
     registered_at: datetime
@@ -84,6 +84,8 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     """Whether it requests live write permissions, for which an operator must approve it first."""
     connections: int
     """Active connections of both environments, counted up to `CONNECTION_COUNT_MAX` + 1."""
+    document_url: str | None = None
+    """Where the document of the application is; None for one that is registered."""
     device_code_hash: bytes | None = None
     user_code: str | None = None
     device_address: str | None = None

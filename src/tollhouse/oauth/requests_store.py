@@ -70,7 +70,7 @@ FIND_FOR_MERCHANT = """
            r.resource, r.expires_at, r.decision, r.auth_epoch <> c.auth_epoch AS settings_changed, c.status AS client_status,
            c.suspended_at IS NOT NULL OR o.suspended_at IS NOT NULL AS client_suspended, c.name, c.description,
            c.website_url, c.policy_uri, c.tos_uri, c.created_at AS registered_at, o.business_name AS owner_name,
-           s.branding->>'support_email' AS owner_email, r.created_at, r.device_code_hash,
+           s.branding->>'support_email' AS owner_email, r.created_at, r.device_code_hash, c.document_url,
            c.verified_at IS NOT NULL AS verified,
            $5 AND r.mode = 'live' AND c.approved_at IS NULL AND c.merchant_id IS NOT NULL
                AND r.scope_mask & c.scope_mask & $6 <> 0 AS awaits_approval,

@@ -75,6 +75,11 @@ async def delete_documents(services: Services) -> None:
     await delete_in_batches(services.db, documents_store.DELETE_OLD, clock.now() - DOCUMENTS_RETENTION)
 
 
+async def delete_document_clients(services: Services) -> None:
+    """Delete applications that are known by a document and that nobody has connected."""
+    await delete_in_batches(services.db, documents_store.DELETE_UNUSED_CLIENTS, clock.now() - DOCUMENTS_RETENTION)
+
+
 async def drop_token_partitions(services: Services) -> None:
     """Drop past partitions of access tokens, six hours each."""
     await partitions.drop_ended(services.db, "oauth_access_tokens", clock.now() - TOKENS_RETENTION)
@@ -99,6 +104,7 @@ SLICE = Slice(
         Job(HOURLY_S, reminders.send_expiring),
         Job(HOURLY_S, delete_codes),
         Job(HOURLY_S, delete_documents),
+        Job(HOURLY_S, delete_document_clients),
         Job(HOURLY_S, drop_token_partitions),
     ),
 )

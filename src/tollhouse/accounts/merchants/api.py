@@ -45,6 +45,7 @@ from tollhouse.http.responses import json_response
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
+from tollhouse.kernel.ids import ClientId
 from tollhouse.platform.database.pool import Pool
 
 PASSKEY_ERRORS = (
@@ -170,7 +171,7 @@ async def stop_everything(caller: Person, body: StopEverything, work: Work) -> S
 @INTEGRATION_OPERATIONS.add("GET", "/account", guard=scope("account:read"))
 async def account(caller: Caller, db: Pool, now: datetime, catalogue: Catalogue) -> AccountView:
     """Retrieve the merchant account. With the limits of the credential, and what is left of them."""
-    view = _account_view(caller)
+    view = _account_view(caller, await store.protocol_id(db, caller.client_id))
     if not caller.is_limited or caller.credential_id is None:
         return view
     limits = await spending_store.get(db, caller.env.merchant_id, caller.credential_id)
@@ -179,7 +180,7 @@ async def account(caller: Caller, db: Pool, now: datetime, catalogue: Catalogue)
     return msgspec.structs.replace(view, **{name: value for name, value in members.items() if value is not None})
 
 
-def _account_view(caller: Caller) -> AccountView:
+def _account_view(caller: Caller, client_id: ClientId | None) -> AccountView:
     return AccountView(
         merchant_id=caller.env.merchant_id,
         business_name=caller.business_name,
@@ -188,6 +189,6 @@ def _account_view(caller: Caller) -> AccountView:
         api_key_id=caller.api_key_id,
         scopes=caller.scopes.names(),
         active=True,
-        oauth_client_id=caller.client_id,
+        oauth_client_id=client_id,
         oauth_grant_id=caller.grant_id,
     )

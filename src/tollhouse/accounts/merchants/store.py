@@ -14,8 +14,9 @@ from tollhouse.accounts.spending.model import Limits, read_limits
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.scopes import Scopes
+from tollhouse.kernel.tokens import DOCUMENT_ID_PREFIX
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 INSERT_MERCHANT = "INSERT INTO merchants (id, business_name, created_at) VALUES ($1, $2, $3)"
@@ -37,6 +38,8 @@ UPDATE_IF_UNCHANGED = """
     WHERE id = $1 AND suspended_at IS NULL AND (business_name, time_zone, legal_name, address_line1, address_line2,
         postal_code, city, country, tax_id, register_entry) = ($12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
 """
+
+FIND_DOCUMENT_URL = "SELECT document_url FROM oauth_clients WHERE id = $1"
 
 COUNT_CREDENTIALS = """
     SELECT (SELECT count(*) FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_keys,
@@ -145,3 +148,11 @@ async def close_merchant(tx: Tx, merchant_id: MerchantId, now: datetime) -> None
 
 def _values(business: Business) -> tuple[object, ...]:
     return (business.business_name, business.time_zone, *astuple(business.legal))
+
+
+async def protocol_id(db: Pool, client_id: ClientId | None) -> ClientId | None:
+    """What an application has as `client_id`: the URL of its document, if it is known by one."""
+    if client_id is None or not client_id.startswith(DOCUMENT_ID_PREFIX):
+        return client_id
+    row = await db.fetchrow(FIND_DOCUMENT_URL, client_id)
+    return client_id if row is None else ClientId(row["document_url"])

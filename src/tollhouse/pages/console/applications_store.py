@@ -14,7 +14,7 @@ from tollhouse.pages.console.store import ACTION_COLUMNS, HistoryEntry, history_
 from tollhouse.pages.rows import read_row
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
-COLUMNS = """c.id, c.name, c.client_type, c.status, c.merchant_id, m.business_name, c.grant_types,
+COLUMNS = """c.id, c.document_url, c.name, c.client_type, c.status, c.merchant_id, m.business_name, c.grant_types,
            c.device_writes_allowed_at, c.approved_at, c.verified_at, c.version,
            m.suspended_at IS NOT NULL AS owner_suspended,
            c.description, c.website_url, c.redirect_uris, c.scope_mask,
@@ -79,7 +79,8 @@ class ApplicationSummary(Struct, frozen=True, kw_only=True):
     client_type: str
     status: ApplicationStatus
     merchant_id: UUID | None
-    """None: the application is part of this installation."""
+    """None: the application is part of this installation, or known by a document."""
+    document_url: str | None
     business_name: str | None
     owner_suspended: bool
     grant_types: list[str]

@@ -135,6 +135,10 @@ class Settings(Struct, frozen=True, kw_only=True):
         "on or off; on: merchants connect an application with live write permissions only after an operator approved it",
         "off",
     )
+    client_document_hosts: tuple[str, ...] = setting(
+        "hosts, separated by commas, whose client ID metadata documents can connect in live mode; or none",
+        read=values.hosts,
+    )
     signup_open: bool = setting(
         "open or closed; whether anyone can sign up", "open", read=values.choice("open", "closed"), name="TOLLHOUSE_SIGNUP"
     )

@@ -113,6 +113,14 @@ def proxies(text: str) -> tuple[IPv4Network | IPv6Network, ...]:
         raise ValueError("must be IP addresses or networks such as 127.0.0.1 or 10.0.0.0/8, separated by commas") from None
 
 
+def hosts(text: str) -> tuple[str, ...]:
+    """Host names, separated by commas, in lower case."""
+    found = tuple(part.strip().lower() for part in text.split(",") if part.strip())
+    if any(urlsplit(f"https://{host}").hostname != host for host in found):
+        raise ValueError("must be hosts separated by commas, such as agent.example")
+    return found
+
+
 def origins(text: str) -> tuple[str, ...]:
     """Origins, separated by commas: scheme, host and port, such as `https://agent.example`."""
     found = tuple(part.strip() for part in text.split(",") if part.strip())

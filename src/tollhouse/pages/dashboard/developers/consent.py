@@ -298,6 +298,8 @@ def page_context(request: Request, person: Person, consent_request: ConsentReque
         "request": consent_request,
         "website": _website(consent_request),
         "redirect_origin": consent_request.redirect_uri and redirect_uris.origin_of(consent_request.redirect_uri),
+        "document_host": consent_request.document_url and redirect_uris.host_of(consent_request.document_url),
+        "returns_to_loopback": redirect_uris.is_loopback(consent_request.redirect_uri or ""),
         "device": _device(consent_request),
         "groups": _groups(consent_request.scopes, selected),
         "connections": _connections_text(consent_request.connections),
