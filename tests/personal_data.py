@@ -65,8 +65,8 @@ NOT_PERSONAL: Mapping[str, str] = {
     "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",
     "oauth_access_tokens": "dpop_jkt token_hash",
-    "oauth_clients": "document_url id client_type connection_webhook_url grant_types redirect_uris secret_hash secret_hint jwks "
-    "jwks_uri token_endpoint_auth_method",
+    "oauth_clients": "document_url id client_type connection_webhook_url grant_types redirect_uris secret_hash secret_hint "
+    "jwks jwks_uri token_endpoint_auth_method",
     "oauth_codes": "code_hash dpop_jkt limits",
     "oauth_documents": "url body",
     "oauth_grants": "dpop_jkt refresh_hash limits",
