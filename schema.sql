@@ -402,6 +402,12 @@ CREATE FUNCTION public.current_database_identity() RETURNS text
     SELECT format('%s/%s', (SELECT system_identifier FROM pg_control_system()),
                   (SELECT oid FROM pg_database WHERE datname = current_database()))
 $$;
+CREATE FUNCTION public.customer_key(customer_email text, external_id text) RETURNS text
+    LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    AS $$
+    SELECT CASE WHEN customer_email IS NOT NULL THEN 'email:' || lower(customer_email)
+                WHEN external_id IS NOT NULL THEN 'external_id:' || external_id END
+$$;
 CREATE FUNCTION public.deflate_bits(p_data bytea, p_at integer, p_bits integer) RETURNS integer
     LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
@@ -3415,6 +3421,18 @@ CREATE TABLE public.currency_scales (
     CONSTRAINT currency_scales_code_check CHECK ((code ~ '^[A-Z0-9]{2,12}$'::text)),
     CONSTRAINT currency_scales_decimals_check CHECK (((decimals >= 0) AND (decimals <= 8)))
 );
+CREATE TABLE public.customer_notes (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    customer_key text NOT NULL,
+    author_id uuid NOT NULL,
+    note text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT customer_notes_customer_key_check CHECK ((customer_key ~ '^(email|external_id):'::text)),
+    CONSTRAINT customer_notes_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text]))),
+    CONSTRAINT customer_notes_note_check CHECK (((char_length(note) >= 1) AND (char_length(note) <= 2000)))
+);
 CREATE TABLE public.data_subject_requests (
     id uuid NOT NULL,
     kind text NOT NULL,
@@ -5061,6 +5079,8 @@ ALTER TABLE ONLY public.conversions
     ADD CONSTRAINT conversions_rule_once UNIQUE (rule_id, rule_step);
 ALTER TABLE ONLY public.currency_scales
     ADD CONSTRAINT currency_scales_pkey PRIMARY KEY (code);
+ALTER TABLE ONLY public.customer_notes
+    ADD CONSTRAINT customer_notes_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.data_subject_requests
     ADD CONSTRAINT data_subject_requests_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.database_identity
@@ -5403,6 +5423,7 @@ CREATE INDEX conversions_by_to_currency ON public.conversions USING btree (merch
 CREATE INDEX conversions_external_prefix ON public.conversions USING btree (merchant_id, mode, external_id text_pattern_ops, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX conversions_of_merchant ON public.conversions USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX conversions_of_transaction ON public.conversions USING btree (transaction_id, created_at, id) WHERE (transaction_id IS NOT NULL);
+CREATE INDEX customer_notes_of_customer ON public.customer_notes USING btree (merchant_id, mode, customer_key, created_at DESC, id DESC);
 CREATE INDEX deposit_addresses_free ON public.deposit_addresses USING btree (rail, mode, derivation_index) WHERE (attempt_id IS NULL);
 CREATE UNIQUE INDEX deposit_addresses_of_address ON public.deposit_addresses USING btree (rail, mode, lower(address));
 CREATE INDEX deposit_addresses_of_attempt ON public.deposit_addresses USING btree (attempt_id) WHERE (attempt_id IS NOT NULL);
@@ -5462,6 +5483,7 @@ CREATE INDEX payment_links_due_of_merchant ON public.payment_links USING btree (
 CREATE INDEX payment_links_email_prefix ON public.payment_links USING btree (merchant_id, mode, lower(customer_email) text_pattern_ops) WHERE (customer_email IS NOT NULL);
 CREATE INDEX payment_links_external ON public.payment_links USING btree (merchant_id, mode, external_id, created_at DESC, id DESC) WHERE (external_id IS NOT NULL);
 CREATE INDEX payment_links_external_prefix ON public.payment_links USING btree (merchant_id, mode, external_id text_pattern_ops) WHERE (external_id IS NOT NULL);
+CREATE INDEX payment_links_of_customer ON public.payment_links USING btree (merchant_id, mode, public.customer_key(customer_email, external_id) text_pattern_ops, created_at DESC, id DESC) WHERE (public.customer_key(customer_email, external_id) IS NOT NULL);
 CREATE INDEX payment_links_of_merchant ON public.payment_links USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX payment_reversals_by_id ON public.payment_reversals USING btree (id);
 CREATE INDEX payment_reversals_of_transaction ON public.payment_reversals USING btree (transaction_id);
@@ -5817,6 +5839,8 @@ ALTER TABLE ONLY public.conversion_rules
     ADD CONSTRAINT conversion_rules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.conversions
     ADD CONSTRAINT conversions_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.customer_notes
+    ADD CONSTRAINT customer_notes_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.fulfillments
     ADD CONSTRAINT fulfillments_hold_id_fkey FOREIGN KEY (hold_id) REFERENCES public.ledger_holds(id);
 ALTER TABLE ONLY public.fulfillments

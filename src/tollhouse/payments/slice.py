@@ -2,6 +2,7 @@
 
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.payments.customers import api as customers_api
 from tollhouse.payments.disputes import actions as dispute_actions
 from tollhouse.payments.disputes import api as disputes_api
 from tollhouse.payments.links import api as links_api
@@ -68,6 +69,7 @@ SLICE = Slice(
         *transactions_api.BALANCE_OPERATIONS,
         *refunds_api.OPERATIONS,
         *disputes_api.OPERATIONS,
+        *customers_api.OPERATIONS,
         *proposals_api.INTEGRATION_OPERATIONS,
         *proposals_api.DASHBOARD_OPERATIONS,
     ),

@@ -18,11 +18,13 @@ NO_MONEY = "It moves no money and decides nothing about where money goes."
 OWN_PROOF = "It asks for the password itself."
 REVIEWED = {
     "DELETE /api/v2/merchant/api-keys/{api_key_id}": STOPS,
+    "DELETE /api/v2/merchant/customers/{customer_id}/notes/{note_id}": NO_MONEY,
     "DELETE /api/v2/merchant/oauth/clients/{client_id}": STOPS,
     "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections": STOPS,
     "DELETE /api/v2/merchant/oauth/clients/{client_id}/connections/{grant_id}": STOPS,
     "DELETE /api/v2/merchant/oauth/grants/{grant_id}": STOPS,
     "DELETE /api/v2/merchant/session/email": STOPS,
+    "POST /api/v2/merchant/customers/{customer_id}/notes": NO_MONEY,
     "POST /api/v2/merchant/oauth/clients/{client_id}/status": NO_MONEY,
     "PATCH /api/v2/merchant/passkeys/{passkey_id}": "It changes what the owner calls it.",
     "POST /api/v2/merchant/session/confirm": OWN_PROOF,
@@ -47,6 +49,8 @@ REVIEWED = {
     "POST /stepup": OWN_PROOF,
     "POST /{mode}/conversions/rules/{rule_id}/delete": STOPS,
     "POST /{mode}/conversions/rules/{rule_id}/pause": STOPS,
+    "POST /{mode}/customers/{customer_id}/notes": NO_MONEY,
+    "POST /{mode}/customers/{customer_id}/notes/{note_id}/delete": NO_MONEY,
     "POST /{mode}/developers/clock": "The test environment alone has this clock.",
     "POST /{mode}/developers/events/redeliver": NO_MONEY,
     "POST /{mode}/developers/events/{event_id}/redeliver": NO_MONEY,

@@ -102,7 +102,7 @@ async def test_text_finds_payments_links_and_customers(alice: Actor) -> None:
     assert f'href="/test/payments/{paid["id"]}"' in shown
     assert f'href="/test/payment-links/{link["id"]}"' in shown
     payments = '<td role="cell" class="amount e r1">1</td>'
-    assert f'href="/test/payments?reference=Nina%40Example.com">Nina@Example.com</a></td>{payments}' in shown
+    assert f'href="/test/customers/{link["id"]}">Nina@Example.com</a></td>{payments}' in shown
     assert "<title>TEST · Search · Tollhouse</title>" in shown
 
 

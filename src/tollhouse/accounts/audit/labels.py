@@ -93,6 +93,8 @@ EVENTS: Mapping[AuditEventType, str] = {
     "refund.rejected": "Refund rejected",
     "dispute.evidence_submitted": "Evidence submitted for dispute",
     "dispute.accepted": "Dispute accepted",
+    "customer.note_added": "Note about a customer added",
+    "customer.note_deleted": "Note about a customer deleted",
     "withdrawal.requested": "Withdrawal requested",
     "withdrawal.batch_requested": "Batch of withdrawals requested",
     "withdrawal.schedule_created": "Withdrawal schedule created",

@@ -31,6 +31,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     ),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
+    "Dashboard: customers": (MERCHANT + "customers",),
     "Dashboard: proposals": (MERCHANT + "proposals",),
     "Service": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }

@@ -62,6 +62,11 @@ PAYMENT_LINKS = """
            completed_at, canceled_at
     FROM payment_links WHERE merchant_id = $1 ORDER BY mode, created_at, id
 """
+CUSTOMER_NOTES = """
+    SELECT n.id, n.mode, n.customer_key AS customer, n.note, u.email AS author, n.created_at
+    FROM customer_notes n LEFT JOIN users u ON u.id = n.author_id
+    WHERE n.merchant_id = $1 ORDER BY n.mode, n.created_at, n.id
+"""
 TRANSACTIONS = """
     SELECT id, mode, payment_link_id, status, method_id, rail_reference, currency, amount_minor, quantity, received_minor,
            credited_minor, unapplied_minor, fee_minor, refunded_minor, charged_back_minor, failure_code,
@@ -176,6 +181,7 @@ TABLES: Mapping[str, str] = {
     "connections": GRANTS,
     "proposals": PROPOSALS,
     "payment_links": PAYMENT_LINKS,
+    "customer_notes": CUSTOMER_NOTES,
     "transactions": TRANSACTIONS,
     "transaction_steps": STEPS,
     "refunds": REFUNDS,

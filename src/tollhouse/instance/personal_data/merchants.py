@@ -30,6 +30,7 @@ from tollhouse.kernel.text import Text
 from tollhouse.oauth import clients
 from tollhouse.pages.console import store as console_store
 from tollhouse.pages.dashboard import saved_filters_store
+from tollhouse.payments.customers import store as customers_store
 from tollhouse.payments.links import store as links_store
 from tollhouse.platform import private_files
 from tollhouse.platform.database.pool import Tx, connected
@@ -114,6 +115,7 @@ async def close_merchant(
     ended = await users_store.revoke_grants(tx, merchant_id, "merchant_closed", work.now)
     await work.services.connection_webhooks.announce(work, "connection.ended", ended, "merchant_closed")
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
+    deleted["customer_notes"] = await customers_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
     await business_store.close_merchant(tx, merchant_id, work.now)
     # Approved projects are changed without review only if their merchant is closed.

@@ -26,6 +26,7 @@ from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import IDEMPOTENCY_KEPT_S
 from tollhouse.kernel.text import Text
 from tollhouse.pages.dashboard import saved_filters_store
+from tollhouse.payments.customers import store as customers_store
 from tollhouse.payments.links import store as links_store
 from tollhouse.payments.receipts.store import withhold
 from tollhouse.platform.database.pool import Row
@@ -116,6 +117,7 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
     links = await links_store.clear_customer(tx, address)
     await withhold(tx, links, work.now)
     deleted = {
+        "customer_notes": await customers_store.delete_of_address(tx, address),
         "saved_filters": await saved_filters_store.delete_containing(tx, address),
         "mails": await mail_store.delete_of_person(tx, address, user_id),
     }

@@ -51,6 +51,14 @@ MAILS = """
     SELECT about, recipient, language, facts, created_at, sent_at, shown_at, given_up_at FROM mails
     WHERE lower(recipient) = lower($1) AND user_id IS NULL ORDER BY created_at, id
 """
+# By the rule of `payments.customers`: as long as a link or a note has the address.
+CUSTOMER_NOTES = """
+    SELECT n.id, m.business_name AS merchant, n.mode, n.note, n.created_at
+    FROM merchants m
+    CROSS JOIN (VALUES ('live'), ('test')) AS modes (mode)
+    JOIN customer_notes n ON n.merchant_id = m.id AND n.mode = modes.mode AND n.customer_key = customer_key($1, NULL)
+    ORDER BY n.created_at, n.id
+"""
 OPERATORS = "SELECT id, email, created_at, closed_at FROM operators WHERE lower(email_key) = lower($1)"
 OPERATOR_ACTIONS = """
     SELECT id, at, action, merchant_id, mode FROM operator_actions WHERE lower(operator) = lower($1) ORDER BY at, id
@@ -132,7 +140,12 @@ OF_USER: Mapping[str, str] = {
     "audit_lines": AUDIT_LINES,
     "mails": MAILS_OF_USER,
 }
-OF_ADDRESS: Mapping[str, str] = {"mails": MAILS, "operators": OPERATORS, "operator_actions": OPERATOR_ACTIONS}
+OF_ADDRESS: Mapping[str, str] = {
+    "mails": MAILS,
+    "customer_notes": CUSTOMER_NOTES,
+    "operators": OPERATORS,
+    "operator_actions": OPERATOR_ACTIONS,
+}
 OF_LINKS: Mapping[str, str] = {
     "transactions": TRANSACTIONS,
     "receipts": RECEIPTS,

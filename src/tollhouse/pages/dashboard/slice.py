@@ -31,6 +31,7 @@ from tollhouse.pages.dashboard.developers import (
 )
 from tollhouse.pages.dashboard.home import home, search
 from tollhouse.pages.dashboard.payments import (
+    customers,
     disputes,
     fees,
     new_payment_link,
@@ -59,6 +60,7 @@ SLICE = Slice(
         *device.OPERATIONS,
         *conversion_rules.OPERATIONS,
         *conversions.OPERATIONS,
+        *customers.OPERATIONS,
         *disputes.OPERATIONS,
         *password.OPERATIONS,
         *fees.OPERATIONS,

@@ -57,7 +57,7 @@ SEARCH = f"""
       AND ($4 IS NULL OR status_at(status, 'active', expires_at, $3::timestamptz + coalesce(
            (SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0')) = $4)
       AND ($5::text IS NULL OR currency = $5) AND ($6::uuid IS NULL OR project_id = $6)
-      AND ($7::text IS NULL OR external_id = $7 OR lower(customer_email) = lower($7) AND customer_email = $7)
+      AND ($7::text IS NULL OR external_id = $7 OR lower(customer_email) = lower($7))
       AND ($8::text[] IS NULL OR currency = ANY ($8) AND EXISTS (
            SELECT FROM unnest($8, $9::bigint[], $10::bigint[]) AS a (code, least, most)
            WHERE a.code = currency AND amount_minor BETWEEN a.least AND a.most))

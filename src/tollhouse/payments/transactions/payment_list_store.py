@@ -38,7 +38,7 @@ LIST = f"""
       AND ($8::uuid IS NULL OR l.project_id = $8)
       AND ($9::text IS NULL OR t.payment_link_id = ANY (ARRAY(
            SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2
-           AND (f.external_id = $9 OR lower(f.customer_email) = lower($9) AND f.customer_email = $9))))
+           AND (f.external_id = $9 OR lower(f.customer_email) = lower($9)))))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND (t.created_at, t.id) < ($11, $15)
       AND ($12::text[] IS NULL OR t.currency = ANY ($12) AND EXISTS (
            SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)
@@ -59,7 +59,7 @@ COUNT = f"""
       AND ($8::uuid IS NULL OR EXISTS (SELECT FROM payment_links f WHERE f.id = t.payment_link_id AND f.project_id = $8))
       AND ($9::text IS NULL OR t.payment_link_id = ANY (ARRAY(
            SELECT f.id FROM payment_links f WHERE f.merchant_id = $1 AND f.mode = $2
-           AND (f.external_id = $9 OR lower(f.customer_email) = lower($9) AND f.customer_email = $9))))
+           AND (f.external_id = $9 OR lower(f.customer_email) = lower($9)))))
       AND t.created_at >= coalesce($10::timestamptz, '-infinity') AND t.created_at < coalesce($11::timestamptz, 'infinity')
       AND ($12::text[] IS NULL OR t.currency = ANY ($12) AND EXISTS (
            SELECT FROM unnest($12, $13::bigint[], $14::bigint[]) AS a (currency, least, most)

@@ -533,6 +533,12 @@ class TestModeOnly(ApiError):
     code = "test_mode_only"
 
 
+class TooManyNotes(ApiError):
+    """The error code `too_many_notes`."""
+
+    code = "too_many_notes"
+
+
 class TooManyPasskeys(ApiError):
     """The error code `too_many_passkeys`."""
 

@@ -32,6 +32,7 @@ HEADER = (
 SUBJECT_PAGES: Mapping[str, str] = {
     "payment": "payments/{}",
     "refund": "payments/{}",
+    "customer": "customers/{}",
     "withdrawal": "withdrawals/{}",
     "withdrawal.batch_requested": "withdrawals/batches/{}",
     "withdrawal.schedule_created": "withdrawals/schedules",

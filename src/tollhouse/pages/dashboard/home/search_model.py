@@ -85,8 +85,9 @@ class FoundObject(Struct, frozen=True):
 
 
 class FoundCustomer(Struct, frozen=True):
-    """The email address of a payer, and the number of payments, counted up to a limit."""
+    """A customer by email address: the ID of a payment link, and the number of payments, counted up to a limit."""
 
+    id: UUID
     email: str
     payments: int
 

@@ -130,13 +130,14 @@ PAYMENTS = """
     ORDER BY created_at DESC, id DESC LIMIT $7
 """
 CUSTOMERS = """
-    SELECT l.customer_email AS email, least(sum(t.payments), $5)::int AS payments
+    SELECT (array_agg(l.customer_email ORDER BY l.created_at DESC))[1] AS email, (array_agg(l.id))[1] AS id,
+           least(sum(t.payments), $5)::int AS payments
     FROM (SELECT id, customer_email, created_at FROM payment_links
           WHERE merchant_id = $1 AND mode = $2 AND lower(customer_email) LIKE lower($3) LIMIT $4) AS l
     CROSS JOIN LATERAL (SELECT count(*) AS payments FROM (
         SELECT FROM transactions p
         WHERE p.merchant_id = $1 AND p.mode = $2 AND p.payment_link_id = l.id LIMIT $5) AS counted) AS t
-    GROUP BY l.customer_email ORDER BY max(l.created_at) DESC, l.customer_email LIMIT $6
+    GROUP BY lower(l.customer_email) ORDER BY max(l.created_at) DESC, lower(l.customer_email) LIMIT $6
 """
 # By the beginning of the external ID: $3 is the text, $8 the pattern. In the order of bytes, an exact one is the first of
 # its beginning. Withdrawals also by amount ($4, $5), among the newest $6. At most $7 of each kind.
@@ -267,7 +268,7 @@ async def search_customers(tx: Tx, searched: Searched, limit: int) -> list[Found
     rows = await tx.fetch_custom_plan(
         CUSTOMERS, env.merchant_id, env.mode, searched.pattern, MATCHES_MAX, PAYMENTS_COUNTED_MAX, limit
     )
-    return [FoundCustomer(row["email"], row["payments"]) for row in rows]
+    return [FoundCustomer(row["id"], row["email"], row["payments"]) for row in rows]
 
 
 async def search_orders(tx: Tx, searched: Searched, limit: int) -> list[FoundOrder]:
