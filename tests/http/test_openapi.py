@@ -311,7 +311,7 @@ def test_it_tells_how_one_gets_in(document: Any) -> None:
 def test_it_tells_every_error_of_guard_decoding_and_key(document: Any) -> None:
     shown = document["paths"]["/api/v2/integration/webhook-events/{event_id}/redeliver"]["post"]
     assert codes(shown, 400) == ["invalid_request", "idempotency_key_invalid", "idempotency_key_required"]
-    assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_api_key"]
+    assert codes(shown, 401) == ["authentication_required", "invalid_token", "invalid_dpop_proof", "invalid_api_key"]
     assert codes(shown, 403) == ["network_not_allowed", "account_suspended", "application_suspended", "missing_scope"]
     assert codes(shown, 404) == ["not_found"]
     assert "idempotency_in_progress" in codes(shown, 409)

@@ -175,7 +175,7 @@ async def test_settings_can_demand_bound_tokens(app: Application, alice: Actor) 
     (await refresh(app, None, early["refresh_token"], KEY)).refused("invalid_dpop_proof")
     (await app.api(early["access_token"], "GET", "/account")).ok()
     assert scheme((await refresh(app, signer, early["refresh_token"])).ok().body) == "DPoP"
-    for wrong in ("yes", 1, {}):
+    for wrong in ("yes", 1, dict[str, str]()):
         refused = await app.owner.dashboard("PUT", path, body | {"version": 3, "dpop_bound": wrong})
         assert refused.refused("validation_failed", 422).body["errors"][0]["field"] == "dpop_bound"
     cleared = (await app.owner.dashboard("PUT", path, body | {"version": 3, "dpop_bound": None})).ok().body
