@@ -2949,6 +2949,16 @@ CREATE TABLE public.api_requests (
 PARTITION BY RANGE (id);
 COMMENT ON COLUMN public.api_requests.asked IS 'the request body, as earlier versions stored it';
 COMMENT ON COLUMN public.api_requests.answered IS 'the response body, as earlier versions stored it';
+CREATE TABLE public.application_reports (
+    id uuid NOT NULL,
+    client_id text NOT NULL,
+    merchant_id uuid NOT NULL,
+    day date NOT NULL,
+    reason text NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT application_reports_reason_check CHECK (((char_length(reason) >= 1) AND (char_length(reason) <= 1000)))
+);
+COMMENT ON COLUMN public.application_reports.day IS 'of the report, in UTC';
 CREATE TABLE public.audit_lines (
     merchant_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -3662,7 +3672,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -4971,6 +4981,8 @@ ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.api_requests
     ADD CONSTRAINT api_requests_pkey PRIMARY KEY (merchant_id, mode, id);
+ALTER TABLE ONLY public.application_reports
+    ADD CONSTRAINT application_reports_pkey PRIMARY KEY (id, merchant_id);
 ALTER TABLE ONLY public.audit_lines
     ADD CONSTRAINT audit_lines_pkey PRIMARY KEY (merchant_id, id);
 ALTER TABLE ONLY public.backup_codes
@@ -5359,6 +5371,9 @@ CREATE UNIQUE INDEX address_changes_open ON public.address_changes USING btree (
 CREATE INDEX address_changes_unconfirmed ON public.address_changes USING btree (requested_at) WHERE (confirmed_at IS NULL);
 CREATE INDEX api_keys_of_merchant ON public.api_keys USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX api_requests_by_callers_id ON ONLY public.api_requests USING btree (request_id) WHERE (request_id <> id);
+CREATE UNIQUE INDEX application_reports_daily ON public.application_reports USING btree (client_id, merchant_id, day);
+CREATE INDEX application_reports_of_client ON public.application_reports USING btree (client_id, created_at DESC, id DESC);
+CREATE INDEX application_reports_of_merchant ON public.application_reports USING btree (merchant_id);
 CREATE INDEX audit_lines_age ON public.audit_lines USING brin (created_at) WITH (pages_per_range='16');
 CREATE INDEX audit_lines_by_topic ON public.audit_lines USING btree (merchant_id, split_part(deed, '.'::text, 1), created_at DESC, id DESC);
 CREATE INDEX audit_lines_newest ON public.audit_lines USING btree (merchant_id, created_at DESC, id DESC);
@@ -5771,6 +5786,10 @@ ALTER TABLE ONLY public.api_key_activity
     ADD CONSTRAINT api_key_activity_api_key_id_fkey FOREIGN KEY (api_key_id) REFERENCES public.api_keys(id);
 ALTER TABLE ONLY public.api_keys
     ADD CONSTRAINT api_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.application_reports
+    ADD CONSTRAINT application_reports_client_id_fkey FOREIGN KEY (client_id) REFERENCES public.oauth_clients(id);
+ALTER TABLE ONLY public.application_reports
+    ADD CONSTRAINT application_reports_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.audit_lines
     ADD CONSTRAINT audit_lines_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.balance_payments

@@ -44,6 +44,7 @@ REVIEWED = {
     "POST /docs/api/{name}": "The key that it makes is of the test environment.",
     "POST /settings/security/address": OWN_PROOF,
     "POST /settings/security/address/withdraw": STOPS,
+    "POST /settings/reported-apps/{client_id}": NO_MONEY,
     "POST /settings/sessions/others/end": STOPS,
     "POST /settings/sessions/{session_id}/end": STOPS,
     "POST /stepup": OWN_PROOF,

@@ -45,6 +45,7 @@ AuditEventType = Literal[
     "application.verification_withdrawn",
     "application.connection_ended",
     "application.connections_ended",
+    "application.reported",
     "grant.given",
     "grant.changed",
     "grant.ended",

@@ -62,6 +62,7 @@ EVENTS: Mapping[AuditEventType, str] = {
     "application.approved": "Application approved for live write permissions",
     "application.approval_withdrawn": "Approval of live write permissions withdrawn",
     "application.verified": "Application verified",
+    "application.reported": "Application reported",
     "application.verification_withdrawn": "Verification of the application withdrawn",
     "application.connection_ended": "Merchant disconnected",
     "application.connections_ended": "All merchants disconnected",

@@ -284,6 +284,18 @@ def _application_expiring(values: EmailValues) -> EmailContent:
     )
 
 
+def _application_reported(values: EmailValues) -> EmailContent:
+    name = values.facts["name"]
+    return EmailContent(
+        Text("Application reported: %(name)s", name=name),
+        (
+            Text("A merchant reported the application %(name)s. The reasons of all reports are on its page:", name=name),
+            Button(Text("View application"), values.base_url + values.facts["path"]),
+            Text("Further reports about it today send no email."),
+        ),
+    )
+
+
 PROPOSED: Mapping[str, Text] = {
     "withdrawals": Text("Withdrawal"),
     "refunds": Text("Refund"),
@@ -334,6 +346,7 @@ CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "application_connected": _application_connected,
     "application_disconnected": _application_disconnected,
     "application_expiring": _application_expiring,
+    "application_reported": _application_reported,
     "proposal_waiting": _proposal_waiting,
     **OF_FACTORS,
     **TEAM,

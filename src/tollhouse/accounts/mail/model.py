@@ -46,6 +46,7 @@ EmailKind = Literal[
     "application_connected",
     "application_disconnected",
     "application_expiring",
+    "application_reported",
     "proposal_waiting",
     "everything_stopped",
     "address_requested",

@@ -49,6 +49,9 @@ GRANTS = """
     SELECT id, client_id, mode, created_at, expires_at, revoked_at, revoked_because FROM oauth_grants
     WHERE merchant_id = $1 ORDER BY created_at, id
 """
+APPLICATION_REPORTS = """
+    SELECT id, client_id, reason, created_at FROM application_reports WHERE merchant_id = $1 ORDER BY created_at, id
+"""
 PROPOSALS = """
     SELECT id, mode, grant_id, api_key_id, operation, body, amount_minor, currency, status, result_id, error, created_at,
            expires_at, ended_at
@@ -179,6 +182,7 @@ TABLES: Mapping[str, str] = {
     "api_keys": API_KEYS,
     "applications": APPLICATIONS,
     "connections": GRANTS,
+    "application_reports": APPLICATION_REPORTS,
     "proposals": PROPOSALS,
     "payment_links": PAYMENT_LINKS,
     "customer_notes": CUSTOMER_NOTES,

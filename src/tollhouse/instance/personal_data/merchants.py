@@ -27,7 +27,7 @@ from tollhouse.kernel.actor import OPERATOR
 from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.text import Text
-from tollhouse.oauth import clients
+from tollhouse.oauth import clients, reports_store
 from tollhouse.pages.console import store as console_store
 from tollhouse.pages.dashboard import saved_filters_store
 from tollhouse.payments.customers import store as customers_store
@@ -116,6 +116,7 @@ async def close_merchant(
     await work.services.connection_webhooks.announce(work, "connection.ended", ended, "merchant_closed")
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     deleted["customer_notes"] = await customers_store.delete_of_merchant(tx, merchant_id)
+    deleted["application_reports"] = await reports_store.delete_of_merchant(tx, merchant_id)
     await webhooks_store.disable_all(tx, merchant_id, work.now)
     await business_store.close_merchant(tx, merchant_id, work.now)
     # Approved projects are changed without review only if their merchant is closed.

@@ -12,6 +12,7 @@ from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import InvalidRequest, NotFound
+from tollhouse.oauth import reports_store
 from tollhouse.oauth.model import DEVICE_CODE_GRANT
 from tollhouse.pages.console import application_actions, applications_store
 from tollhouse.pages.console.applications_store import CONNECTIONS_COUNTED
@@ -29,6 +30,7 @@ from tollhouse.pages.console.layout import (
 
 OPERATIONS = Operations(PAGES)
 ACTIONS_SHOWN = 50
+REPORTS_SHOWN = 50
 SEEN_DIGITS_MAX = 18
 REASONS = {"approve": "remark", "verify": "verified_by"}
 """The field of each review's form, in which the operator may say what was looked at."""
@@ -38,6 +40,7 @@ KINDS = {
     "live_writes": "With permissions that write",
     "to_approve": "Waiting for approval",
     "connected": "With connections",
+    "reported": "Reported",
 }
 """What the list can be limited to."""
 
@@ -47,7 +50,7 @@ class ApplicationsQuery(PageQuery, frozen=True):
 
     search: Annotated[str, Meta(max_length=254)] = ""
     status: Literal["", "enabled", "paused", "suspended", "revoked"] = ""
-    only: Literal["", "verified", "unverified", "live_writes", "to_approve", "connected"] = ""
+    only: Literal["", "verified", "unverified", "live_writes", "to_approve", "connected", "reported"] = ""
 
 
 @OPERATIONS.add("GET", "/operator/applications", guard=operator_page)
@@ -153,6 +156,7 @@ async def _application(request: Request, caller: Operator, client_id: str, state
         actions=_actions(found),
         connections_counted=CONNECTIONS_COUNTED,
         history=await applications_store.actions_of_application(db, found.client_id, ACTIONS_SHOWN),
+        reports=await reports_store.list_reports(db, found.client_id, REPORTS_SHOWN) if found.reports else [],
         amount=request.services.catalogue.format_amount,
         reviews=request.services.settings.review_applications,
         **dict.fromkeys(REASONS.values(), ""),

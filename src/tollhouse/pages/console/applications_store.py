@@ -22,7 +22,8 @@ COLUMNS = """c.id, c.document_url, c.name, c.client_type, c.status, c.merchant_i
            (SELECT count(*) FROM (
                 SELECT FROM oauth_grants g
                 WHERE g.client_id = c.id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $1
-                LIMIT $2) AS active) AS connections"""
+                LIMIT $2) AS active) AS connections,
+           (SELECT count(*) FROM application_reports r WHERE r.client_id = c.id) AS reports"""
 # The search text may be part of the name or the owner's name, or the id of either.
 APPLICATIONS = f"""
     SELECT {COLUMNS}
@@ -38,6 +39,7 @@ APPLICATIONS = f"""
                   WHEN 'connected' THEN EXISTS (
                        SELECT FROM oauth_grants g WHERE g.client_id = c.id AND g.grant_epoch = c.grant_epoch
                          AND g.revoked_at IS NULL AND g.expires_at > $1)
+                  WHEN 'reported' THEN EXISTS (SELECT FROM application_reports r WHERE r.client_id = c.id)
                   ELSE true END
     ORDER BY c.created_at DESC, c.id DESC LIMIT $7 OFFSET $8
 """
@@ -96,6 +98,7 @@ class ApplicationSummary(Struct, frozen=True, kw_only=True):
     suspended_at: Timestamp | None
     connections: int
     """Active ones, counted up to `CONNECTIONS_COUNTED` + 1."""
+    reports: int
 
     @property
     def writes(self) -> bool:
