@@ -61,6 +61,8 @@ NOT_PERSONAL: Mapping[str, str] = {
     "limit_uses": "spender",
     "logos": "digest media_type",
     "mails": "about error occasion",
+    "notification_preferences": "mail",
+    "notifications": "event occasion subject",
     "members": "role",
     "merchant_settings": "default_currency payment_methods overpayment late_payments confirmations additional_currencies",
     "merchants": "time_zone",

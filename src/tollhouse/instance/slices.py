@@ -7,6 +7,7 @@ from tollhouse.accounts.idempotency.slice import SLICE as IDEMPOTENCY
 from tollhouse.accounts.identity.slice import SLICE as IDENTITY
 from tollhouse.accounts.mail.slice import SLICE as MAIL
 from tollhouse.accounts.merchants.slice import SLICE as MERCHANTS
+from tollhouse.accounts.notifications.slice import SLICE as NOTIFICATIONS
 from tollhouse.accounts.settings.slice import SLICE as SETTINGS
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation, Surface
@@ -45,6 +46,7 @@ SLICES: Sequence[Slice] = (
     CONSOLE,
     EVENTS,
     MAIL,
+    NOTIFICATIONS,
     IDENTITY,
     IDEMPOTENCY,
 )

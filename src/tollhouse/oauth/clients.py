@@ -93,7 +93,7 @@ async def update(work: Work, person: Person, client_id: str, body: SettingsBody,
     )
     if client.scopes - new.scopes:
         ended, changed = await connections_store.restrict_scopes(work.tx, client.client_id, new.scopes, work.now)
-        await work.services.connection_webhooks.announce(work, "connection.ended", ended, "no_scopes")
+        await disconnections.announce(work, ended, "no_scopes")
         await work.services.connection_webhooks.announce(work, "connection.changed", changed, "owner")
     after = await _get(work.tx, owner, client.client_id, work.now)
     await _record_event(work, owner, "application.changed", after, changes(_settings_of(before), _settings_of(after)))

@@ -17,7 +17,7 @@ from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
-from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.ids import MerchantId
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import clients, connections_store, disconnections
 from tollhouse.oauth.connections_model import ConnectionEnded, EndedReason, GrantChange
@@ -65,8 +65,7 @@ async def revoke_grant(work: Work, merchant_id: MerchantId, grant_id: UUID) -> D
             raise NotFound
         return DisconnectResult(0)
     await record.event(work, revoked.env, "grant.ended", subject=revoked.client_id, name=revoked.name)
-    await disconnections.send_email(work, revoked.env, revoked.name, grant_id)
-    await work.services.connection_webhooks.announce(work, "connection.ended", [revoked], "merchant")
+    await disconnections.announce(work, [revoked], "merchant")
     return DisconnectResult(1)
 
 
@@ -127,5 +126,4 @@ async def record_revocation(
         changed=new_values(reason=reason),
         by=by,
     )
-    await disconnections.send_email(work, revoked.env, revoked.name, new_id())
-    await work.services.connection_webhooks.announce(work, "connection.ended", [revoked], ended_reason)
+    await disconnections.announce(work, [revoked], ended_reason)

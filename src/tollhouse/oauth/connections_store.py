@@ -16,6 +16,7 @@ from tollhouse.http.lists import Position, Window
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.connections import ChangedConnection
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.ids import ClientId, MerchantId, Mode
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.connections_model import ENDED_REASONS, EndedReason
@@ -100,12 +101,9 @@ FIND_EARLIER = """
     ORDER BY created_at DESC, id DESC LIMIT 1
 """
 TO_NOTIFY = """
-    SELECT u.id, u.email, u.language, g.id AS grant_id
-    FROM oauth_grants g
+    SELECT g.id, g.merchant_id, g.mode FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id AND g.grant_epoch = c.grant_epoch
-    JOIN members m ON m.merchant_id = g.merchant_id AND m.removed_at IS NULL
-    JOIN users u ON u.id = m.user_id AND NOT 'applications' = ANY(u.muted_topics)
-    WHERE g.client_id = $1 AND g.mode = 'live' AND g.revoked_at IS NULL AND g.expires_at > $2
+    WHERE g.client_id = $1 AND g.revoked_at IS NULL AND g.expires_at > $2
 """
 # The application first, as where its owner changes it. A statement of its own: the next one sees what was committed before.
 LOCK_APPLICATION = """
@@ -339,6 +337,7 @@ async def list_to_announce(tx: Tx, client_id: ClientId, now: datetime) -> list[C
     return [ChangedConnection(**row) for row in await tx.fetch(LIST_ACTIVE, client_id, now)]
 
 
-async def list_to_notify(tx: Tx, client_id: ClientId, now: datetime) -> list[Row]:
-    """The users of the merchants that are connected to the application in live mode, with their grants."""
-    return await tx.fetch(TO_NOTIFY, client_id, now)
+async def list_to_notify(tx: Tx, client_id: ClientId, now: datetime) -> list[tuple[MerchantEnv, UUID]]:
+    """The active grants of an application, each with its environment."""
+    rows = await tx.fetch(TO_NOTIFY, client_id, now)
+    return [(MerchantEnv(MerchantId(row["merchant_id"]), row["mode"]), row["id"]) for row in rows]

@@ -2,9 +2,9 @@
 
 from datetime import timedelta
 
-from tollhouse.accounts.identity import emails
 from tollhouse.accounts.mail.model import mail_name
-from tollhouse.http.local_formats import Formats
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import stamp
@@ -22,13 +22,9 @@ async def send_expiring(services: Services) -> None:
     async def action(work: Work) -> int:
         expiring = await reminders_store.claim_expiring(work.tx, work.now, until, BATCH_SIZE)
         for connection in expiring:
-            name, day = mail_name(connection.name), stamp(connection.expires_at)
-            path = f"/settings/connected-apps/{connection.grant_id}#renew"
-
-            def facts(formats: Formats, name: str = name, day: str = day, path: str = path) -> dict[str, str]:
-                return {"name": name, "day": formats.long_day(day), "path": path}
-
-            await emails.notify(work, connection.env, "application_expiring", connection.grant_id, facts)
+            facts = NoticeFacts(name=mail_name(connection.name), day=stamp(connection.expires_at))
+            reminder = Occurrence(connection.env, connection.grant_id, facts, connection.grant_id)
+            await notify_members(work, "application_expiring", reminder)
         return len(expiring)
 
     while await services.transact(action, now) == BATCH_SIZE:

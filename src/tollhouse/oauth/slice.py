@@ -14,6 +14,7 @@ from tollhouse.oauth import (
     authorize,
     connections_store,
     device,
+    disconnections,
     documents_store,
     introspect,
     metadata,
@@ -63,7 +64,7 @@ async def announce_expired(services: Services) -> None:
 
     async def action(work: Work) -> int:
         number, expired = await connections_store.note_expired(work.tx, work.now, EXPIRED_AT_ONCE)
-        await work.services.connection_webhooks.announce(work, "connection.ended", expired, "expired")
+        await disconnections.announce(work, expired, "expired")
         return number
 
     while await services.transact(action, now) == EXPIRED_AT_ONCE:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, get_args
 from uuid import uuid4
 
+import msgspec
 import pytest
 from lxml import etree
 
@@ -16,8 +17,10 @@ from tests.accounts.mail.mail_worker import MailWorker
 from tests.http.test_contrast import TEXT, TOKENS, contrast
 from tollhouse.accounts.mail import rendering
 from tollhouse.accounts.mail.contents import CONTENTS
+from tollhouse.accounts.mail.model import KINDS as NOTIFICATION_KINDS
 from tollhouse.accounts.mail.model import Email, EmailKind, QueuedEmail
 from tollhouse.http.languages import LANGUAGES
+from tollhouse.kernel.text import Text, dump_text
 
 TEMPLATE = (Path(rendering.__file__).parent / "templates/email.html").read_text()
 KINDS: tuple[EmailKind, ...] = get_args(EmailKind)
@@ -45,6 +48,21 @@ RECIPIENT = {
     "new": "dora@ new. example",
 }
 
+ENTRY = {"event": "refund_failed", "facts": {"amount": "4.20", "currency": "EUR"}, "created_at": "2026-11-23T16:42:07Z"}
+NOTICE = {
+    "merchant": "0198a4b2-7c31-7f7a-9b1e-3f2a6c5d4e10",
+    "business": "Shop & Söhne",
+    "mode": "live",
+    "subject": "x",
+    "amount": "4.20",
+    "currency": "EUR",
+    "role": "Owner",
+    "at": "2026-11-23T16:42:07Z",
+    "day": "2026-11-30T16:42:07Z",
+    "message": dump_text(Text("From %(least)s characters.", least=1)),
+    "count": "60",
+    "entries": msgspec.json.encode([ENTRY]).decode(),
+}
 HOSTILE = {"browser": '"><script>x</script>', "system": "<img src=//evil>\r\n\r\nBcc: x", "address": "%(a)s {{ 7 * 7 }}"}
 ADDRESS = re.compile(r"https?://\S+")
 
@@ -83,7 +101,7 @@ def test_every_kind_has_a_content() -> None:
 
 @pytest.mark.parametrize(("kind", "language"), [*product(KINDS, LANGUAGES)])
 async def test_both_parts_say_the_same(mail_worker: MailWorker, kind: EmailKind, language: str) -> None:
-    message = message_of(mail_worker, kind, language, DEVICE | RECIPIENT | RECEIPT | PROPOSAL)
+    message = message_of(mail_worker, kind, language, DEVICE | RECIPIENT | RECEIPT | PROPOSAL | NOTICE)
     assert [part.get_content_type() for part in message.walk()] == ["multipart/alternative", "text/plain", "text/html"]
     assert message["Content-Language"] == language
     assert not [part.defects for part in message.walk() if part.defects]
@@ -94,7 +112,7 @@ async def test_both_parts_say_the_same(mail_worker: MailWorker, kind: EmailKind,
     assert str(message["Subject"]) in html.words
     shown = [link.rstrip(".:") for link in ADDRESS.findall(plain) if link.count("/") > 2]
     assert html.links == shown
-    assert len(shown) == 1
+    assert len(shown) == (2 if message["List-Unsubscribe"] else 1)
     assert html.names <= {"html", "head", "meta", "title", "style", "body", "table", "tr", "td", "h1", "p", "a"}
     assert not html.attributes & {"src", "background", "srcset"}
 
@@ -109,7 +127,30 @@ async def test_hostile_values_stay_text(mail_worker: MailWorker, language: str) 
         text = " ".join(part.split())
         assert '"><script>x</script>' in text
         assert "<img src=//evil> Bcc: x, %(a)s {{ 7 * 7 }}" in text
-    assert len(plain.split("\n\n")) == 5, "a value makes no paragraphs"
+    assert len(plain.split("\n\n")) == 4, "a value makes no paragraphs"
+
+
+@pytest.mark.parametrize("kind", [kind for kind in KINDS if kind in NOTIFICATION_KINDS or kind == "digest"])
+async def test_notifications_can_be_unsubscribed_by_one_click(mail_worker: MailWorker, kind: EmailKind) -> None:
+    message = message_of(mail_worker, kind, "en", DEVICE | PROPOSAL | NOTICE)
+    if kind == "new_device":
+        assert message["List-Unsubscribe"] is None
+        return
+    header = str(message["List-Unsubscribe"])
+    assert re.fullmatch(rf"<{re.escape(mail_worker.service.url)}/unsubscribe/[\w-]+>", header), (
+        "one URL, not folded or encoded"
+    )
+    assert message["List-Unsubscribe-Post"] == "List-Unsubscribe=One-Click"
+    assert header.strip("<>") in parts_of(message)[1].links
+
+
+async def test_what_the_version_before_enqueued_is_sent_as_it_was_written(mail_worker: MailWorker) -> None:
+    before = {"amount": "€4.20", "respond_by": "tomorrow at noon", "path": "/live/disputes/x"}
+    message = message_of(mail_worker, "dispute_opened", "en", before)
+    plain, html = parts_of(message)
+    assert "a payment of €4.20. Respond by tomorrow at noon;" in " ".join(plain.split())
+    assert html.links == [f"{mail_worker.service.url}/live/disputes/x"]
+    assert message["List-Unsubscribe"] is None
 
 
 async def test_an_operator_is_sent_to_no_page(mail_worker: MailWorker) -> None:

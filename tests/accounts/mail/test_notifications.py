@@ -10,7 +10,8 @@ from tests.cast import Actor, application
 from tests.forms import post, seen
 from tests.pages.console.commands import operator
 from tests.running import Service
-from tollhouse.accounts.identity import emails
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -40,33 +41,30 @@ async def test_decisions_about_projects_are_sent_with_the_reason(alice: Actor, s
         assert (await operator(service, "projects", *words)).status == 0
     await alice.dashboard("PUT", f"/projects/{project_id}", {"name": "Day Owls"})
     assert (await operator(service, "projects", "reject-changes", project_id, "--reason", "Why")).status == 0
-    path = {"path": f"/live/projects/{project_id}", "name": "Night Owls"}
+    about = {"merchant": alice.merchant_id, "business": "Alice's Coffee", "mode": "live", "subject": project_id}
     assert await mails(alice) == [
-        ("project_rejected", path | {"reason": "No imprint"}),
-        ("project_approved", path | {"reason": ""}),
-        ("project_changes_rejected", path | {"reason": "Why"}),
+        ("project_rejected", about | {"name": "Night Owls", "reason": "No imprint"}),
+        ("project_approved", about | {"name": "Night Owls"}),
+        ("project_changes_rejected", about | {"name": "Night Owls", "reason": "Why"}),
     ]
 
 
-async def test_a_topic_that_is_off_is_not_sent(alice: Actor, service: Service) -> None:
+async def test_a_kind_that_is_off_is_not_sent_but_is_in_the_inbox(alice: Actor, service: Service) -> None:
+    assert 'value="never" selected' not in await seen(alice, "/settings/notifications")
+    await post(alice, "/settings/notifications", project_reviewed="never", webhooks_failing="nonsense", new_device="never")
     page = await seen(alice, "/settings/notifications")
-    assert page.count("checked") == 6
-    others = [("topic", name) for name in ("disputes", "withdrawals", "refunds", "webhooks", "applications")]
-    (await alice.form("/settings/notifications", others)).ok(303)
-    assert (await seen(alice, "/settings/notifications")).count("checked") == 5
+    assert page.count('value="never" selected') == 1
     assert (await operator(service, "projects", "approve", await in_review(alice))).status == 0
     assert await mails(alice) == []
-    await post(alice, "/settings/notifications", topic="nonsense")
-    assert "checked" not in await seen(alice, "/settings/notifications")
+    assert "Project approved: Night Owls" in await seen(alice, "/live/notifications")
 
 
 async def test_an_occasion_is_sent_once_however_many_workers_report_it(alice: Actor, services: Services) -> None:
     env = MerchantEnv(MerchantId(alice.merchant_id), "live")  # pyright: ignore[reportArgumentType]
 
     async def report() -> None:
-        await services.transact(
-            lambda work: emails.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
-        )
+        failed = Occurrence(env, "one", NoticeFacts(amount="1", currency="EUR"))
+        await services.transact(lambda work: notify_members(work, "refund_failed", failed), clock.now())
 
     await asyncio.gather(*(report() for _ in range(5)))
     assert [kind for kind, _ in await mails(alice)] == ["refund_failed"]
@@ -74,9 +72,8 @@ async def test_an_occasion_is_sent_once_however_many_workers_report_it(alice: Ac
 
 async def test_test_mode_sends_nothing(alice: Actor, services: Services) -> None:
     env = MerchantEnv(MerchantId(alice.merchant_id), "test")  # pyright: ignore[reportArgumentType]
-    await services.transact(
-        lambda work: emails.notify(work, env, "refund_failed", "one", lambda _: {"amount": "1"}), clock.now()
-    )
+    failed = Occurrence(env, "one", NoticeFacts(amount="1", currency="EUR"))
+    await services.transact(lambda work: notify_members(work, "refund_failed", failed), clock.now())
     assert await mails(alice) == []
 
 

@@ -1,11 +1,7 @@
-"""The verification of email addresses by link, what requires it, and notifications to the users of a merchant.
+"""The verification of email addresses by link, and what requires it.
 
-In live mode with an SMTP relay, live keys, connections and payment links need a verified address. A notification is an email
-about what happened in live mode, in the transaction of what happened: each user gets one for each occasion, in the own
-language, unless the user turned the topic off. Test mode sends none.
+In live mode with an SMTP relay, live keys, connections and payment links need a verified address.
 """
-
-from collections.abc import Callable
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.identity import store, users_store
@@ -14,8 +10,7 @@ from tollhouse.accounts.identity.passwords import count_request
 from tollhouse.accounts.mail import links
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.links import LinkOwner, MailLinkExpired
-from tollhouse.accounts.mail.model import TOPICS, Email, EmailKind
-from tollhouse.http.local_formats import Formats
+from tollhouse.accounts.mail.model import Email
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ErrorPage
@@ -23,8 +18,6 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.platform.database.pool import Pool, Tx
 from tollhouse.platform.settings.config import Settings
-
-Facts = Callable[[Formats], dict[str, str]]
 
 
 async def send_link(request: Request, person: Person) -> None:
@@ -84,15 +77,3 @@ async def require_verified_email(db: Pool | Tx, settings: Settings, env: Merchan
     verified = person.verified if person is not None else await store.has_verified_user(db, env.merchant_id)
     if not verified:
         raise EmailUnverified
-
-
-async def notify(work: Work, env: MerchantEnv, kind: EmailKind, occasion: object, facts: Facts) -> None:
-    """Enqueue an email to each user of the merchant who wants it."""
-    if not env.livemode:
-        return
-    users = await users_store.list_to_notify(work.tx, env.merchant_id, TOPICS[kind])
-    emails = [
-        Email(kind, user["email"], user["language"], user["id"], facts(Formats(user["language"])), str(occasion))
-        for user in users
-    ]
-    await outbox.enqueue_all(work.tx, emails, work.now)

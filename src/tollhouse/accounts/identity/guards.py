@@ -33,6 +33,8 @@ from tollhouse.accounts.identity.model import (
 from tollhouse.accounts.identity.sessions import current_person
 from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, RequestsLeft, limit_headers
+from tollhouse.accounts.notifications import store as notifications
+from tollhouse.accounts.notifications.model import inbox_of
 from tollhouse.http import cookies
 from tollhouse.http.request import ErrorLayout, Request
 from tollhouse.kernel import clock, resources, scopes, tokens
@@ -158,7 +160,7 @@ class SessionGuard:
         if person.suspended and not self.while_suspended and request.method not in cookies.SAFE:
             raise AccountSuspended
         if self._page:
-            await _show_navigation(request, person)
+            person = await _with_navigation(request, person)
         mode = self._mode(request)
         person.require(self.permission, mode)
         if request.method not in cookies.SAFE and self.permission != "own":
@@ -275,7 +277,7 @@ async def recognize(request: Request) -> None:
         return
     person = await current_person(request)
     if person is not None:
-        await _show_navigation(request, person)
+        await _with_navigation(request, person)
 
 
 async def current_reader(request: Request) -> Person | None:
@@ -287,10 +289,14 @@ async def current_reader(request: Request) -> Person | None:
     return await current_person(request)
 
 
-async def _show_navigation(request: Request, person: Person) -> None:
-    """Set the mode of the page, and the navigation of its errors."""
+async def _with_navigation(request: Request, person: Person) -> Person:
+    """Set the mode of the page, and the navigation of its errors. The user, with the count of unread notifications there."""
     request.mode = await mode_of(request, person)
+    inbox = inbox_of(person.merchant_id, person.user_id, person.role, request.mode)
+    unread = await notifications.count_unread(request.services.db, inbox)
+    person = structs.replace(person, unread_notifications=unread)
     request.error_layout = ErrorLayout("http/shell.html", values={"person": person, "here": ""})
+    return person
 
 
 def _actor_of(request: Request, caller: Caller) -> Actor:

@@ -79,7 +79,8 @@ class Person(Struct, frozen=True):
     `merchant_id` is the merchant that the session acts for, `role` the person's role there.
     `session_id` is constant during a session; `session_hash` changes when the user confirms the password, which also sets
     `authenticated_at`. `language` is that of emails, `verified` whether the email address is, `remembered_mode` the mode of
-    the last page. Disputes are those that wait for a response, proposals those that wait for a decision.
+    the last page. Disputes are those that wait for a response, proposals those that wait for a decision. Unread
+    notifications are those of the mode of a page, up to 100.
     """
 
     user_id: UserId
@@ -99,6 +100,7 @@ class Person(Struct, frozen=True):
     remembered_mode: Mode | None
     live_disputes: int = 0
     test_disputes: int = 0
+    unread_notifications: int = 0
     live_proposals: int = 0
     test_proposals: int = 0
 

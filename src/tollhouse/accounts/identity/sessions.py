@@ -19,16 +19,17 @@ from tollhouse.accounts.identity.credentials import email_key, verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials, NoMembership, Person
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion, PasskeyRefused
-from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired
-from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.ids import MerchantId, UserId, new_id
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
-from tollhouse.platform.database.pool import Row, Tx
+from tollhouse.platform.database.pool import Row
 
 
 async def current_person(request: Request) -> Person | None:
@@ -164,7 +165,7 @@ async def _open_session(request: Request, row: Row, assertion: Assertion | None 
             return error
         secret, merchant_id = await open_session(work, request, row["id"], row["password_hash"])
         await record.event(work, merchant_id, "session.begun", by=request.actor_of("person", row["id"]))
-        await _notify_of_new_device(work.tx, request, row)
+        await _notify_of_new_device(work, request, row, merchant_id)
         return secret
 
     secret = await request.transact(action)
@@ -174,8 +175,11 @@ async def _open_session(request: Request, row: Row, assertion: Assertion | None 
     return secret
 
 
-async def _notify_of_new_device(tx: Tx, request: Request, row: Row) -> None:
-    if await users_store.record_device(tx, row["id"], device_hash(request), request.now):
+async def _notify_of_new_device(work: Work, request: Request, row: Row, merchant_id: MerchantId) -> None:
+    if await users_store.record_device(work.tx, row["id"], device_hash(request), request.now):
         agent = user_agent_of(request)
-        facts = {"browser": browser_of(agent), "system": system_of(agent), "address": request.address}
-        await outbox.enqueue(tx, Email("new_device", row["email"], row["language"], row["id"], facts), request.now)
+        facts = NoticeFacts(
+            browser=browser_of(agent), system=system_of(agent), address=request.address, at=stamp(request.now)
+        )
+        new = Occurrence(merchant_id, new_id(), facts, user_id=UserId(row["id"]))
+        await notify_members(work, "new_device", new)

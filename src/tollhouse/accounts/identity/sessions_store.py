@@ -97,7 +97,7 @@ async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> 
         return None
     if row["last_seen_at"] <= now - ACTIVITY_INTERVAL:
         await db.execute(RECORD_SEEN, id_hash, now, now - ACTIVITY_INTERVAL, address)
-    return Person(**{name: row[name] for name in Person.__struct_fields__})
+    return Person(**{name: row[name] for name in Person.__struct_fields__ if name in row})
 
 
 async def insert(

@@ -48,13 +48,6 @@ OF_MERCHANT = """
     SELECT u.id, u.email, u.language FROM members m JOIN users u ON u.id = m.user_id
     WHERE m.merchant_id = $1 AND m.removed_at IS NULL ORDER BY u.id
 """
-# Without those who turned the topic off.
-TO_NOTIFY = """
-    SELECT u.id, u.email, u.language FROM members m JOIN users u ON u.id = m.user_id
-    WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND NOT $2 = ANY(u.muted_topics) ORDER BY u.id
-"""
-MUTED_TOPICS = "SELECT muted_topics FROM users WHERE id = $1"
-SET_MUTED_TOPICS = "UPDATE users SET muted_topics = $2 WHERE id = $1"
 # $2: those of one mode; null for both.
 DELETE_CODES = "DELETE FROM oauth_codes WHERE merchant_id = $1 AND used_at IS NULL AND mode = coalesce($2, mode)"
 CHANGED_CONNECTION = """g.id AS grant_id, g.client_id, c.name, g.merchant_id, g.mode, g.scope_mask, g.version, g.limits,
@@ -178,22 +171,6 @@ async def revoke_grants(
     """Revoke every grant of the merchant, or those of one mode, and delete unused codes; the revoked grants."""
     await tx.execute(DELETE_CODES, merchant_id, mode)
     return [ChangedConnection(**row) for row in await tx.fetch(REVOKE_GRANTS, merchant_id, now, reason, mode)]
-
-
-async def list_to_notify(tx: Tx, merchant_id: MerchantId, topic: str) -> list[Row]:
-    """The users of a merchant who did not turn this topic off."""
-    return await tx.fetch(TO_NOTIFY, merchant_id, topic)
-
-
-async def muted_topics(db: Pool, user_id: UserId) -> frozenset[str]:
-    """The topics that a user turned off."""
-    row = await db.fetchrow(MUTED_TOPICS, user_id)
-    return frozenset() if row is None else frozenset(row["muted_topics"])
-
-
-async def set_muted_topics(tx: Tx, user_id: UserId, topics: list[str]) -> None:
-    """Turn these topics off and all others on."""
-    await tx.execute(SET_MUTED_TOPICS, user_id, topics)
 
 
 async def delete_user(tx: Tx, user_id: UUID) -> dict[str, int]:

@@ -4,12 +4,25 @@ Values in it are not translated and not trusted: `Text` keeps them apart from th
 """
 
 from collections.abc import Callable, Mapping
+from functools import partial
+
+import msgspec
+from msgspec import Struct
 
 from tollhouse.accounts.mail.address_contents import CONTENTS as ADDRESS
-from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
+from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts, Footer
 from tollhouse.accounts.mail.factor_contents import CONTENTS as OF_FACTORS
 from tollhouse.accounts.mail.factor_contents import not_you
-from tollhouse.accounts.mail.model import EmailKind
+from tollhouse.accounts.mail.labels import KIND_TITLES
+from tollhouse.accounts.mail.model import (
+    ALWAYS_SENT,
+    KINDS,
+    EmailKind,
+    NotificationEvent,
+    Topic,
+    mail_name,
+)
+from tollhouse.accounts.mail.notices import NoticeFacts, notice_of, path_of
 from tollhouse.accounts.mail.team_contents import CONTENTS as TEAM
 from tollhouse.kernel.text import Text, as_text
 
@@ -56,18 +69,6 @@ def _password_changed(values: EmailValues) -> EmailContent:
         moment=values.created_at,
     )
     return EmailContent(Text("Your password was changed"), (changed, *not_you(values)))
-
-
-def _new_device(values: EmailValues) -> EmailContent:
-    return EmailContent(
-        Text("New sign-in to your account"),
-        (
-            Text("A new device signed in to your account on %(moment)s:", moment=values.created_at),
-            Text("%(device)s, %(address)s", device=_device(values.facts), address=values.facts["address"]),
-            Text("If this was you, you can ignore this email. If not, sign out that session and change your password:"),
-            Button(Text("View sessions"), f"{values.base_url}/settings/sessions"),
-        ),
-    )
 
 
 def _receipt(values: EmailValues) -> EmailContent:
@@ -131,19 +132,6 @@ def _recipients_only_off(values: EmailValues) -> EmailContent:
     )
 
 
-def _schedule_failed(values: EmailValues) -> EmailContent:
-    facts = values.facts
-    return EmailContent(
-        Text("A scheduled withdrawal was not created"),
-        (
-            Text("The withdrawal that was scheduled for %(moment)s was not created:", moment=facts["due_at"]),
-            Text("%(reason)s", reason=facts["reason"]),
-            Text("No money left your balance. To withdraw it now, open this page:"),
-            Button(Text("View withdrawals"), f"{values.base_url}/live/withdrawals"),
-        ),
-    )
-
-
 def _actor(facts: Mapping[str, str]) -> Text:
     match facts["by_kind"]:
         case "person":
@@ -154,133 +142,30 @@ def _actor(facts: Mapping[str, str]) -> Text:
             return Text("An API key did this.")
 
 
-def _device(facts: Mapping[str, str]) -> Text | str:
-    browser, system = facts["browser"], facts["system"]
-    if browser and system:
-        return Text("%(browser)s on %(system)s", browser=browser, system=system)
-    return browser or system or as_text("Unknown device")
+class DigestEntry(Struct, frozen=True):
+    """A notification in a daily email."""
+
+    event: NotificationEvent
+    facts: NoticeFacts
+    created_at: str
 
 
-def _notification(subject: Text, sentence: Text, button: Text, values: EmailValues) -> EmailContent:
-    """What happened, the reason if there is one, the page about it, and where to turn such emails off."""
-    reason = values.facts.get("reason")
-    return EmailContent(
-        subject,
-        (
-            sentence,
-            *((Text("Reason: %(reason)s", reason=reason),) if reason else ()),
-            Button(button, values.base_url + values.facts["path"]),
-            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
-        ),
-    )
-
-
-def _dispute_opened(values: EmailValues) -> EmailContent:
-    amount, respond_by = values.facts["amount"], values.facts["respond_by"]
-    sentence = Text("A customer disputed a payment. %(amount)s and the fee were taken from your balance.", amount=amount)
-    if respond_by:
-        sentence = Text(
-            "A customer disputed a payment of %(amount)s. Respond by %(moment)s; without a response you lose the amount.",
-            amount=amount,
-            moment=respond_by,
-        )
-    return _notification(Text("A payment was disputed: %(amount)s", amount=amount), sentence, Text("View dispute"), values)
-
-
-def _withdrawal_completed(values: EmailValues) -> EmailContent:
-    amount, account = values.facts["amount"], values.facts["account"]
-    sentence = Text("Your withdrawal of %(amount)s to %(account)s was sent.", amount=amount, account=account)
-    return _notification(Text("Withdrawal completed: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
-
-
-def _withdrawal_failed(values: EmailValues) -> EmailContent:
-    amount, account = values.facts["amount"], values.facts["account"]
-    sentence = Text(
-        "Your withdrawal of %(amount)s to %(account)s failed. The amount is available in your balance again.",
-        amount=amount,
-        account=account,
-    )
-    return _notification(Text("Withdrawal failed: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
-
-
-def _withdrawal_rejected(values: EmailValues) -> EmailContent:
-    amount, account = values.facts["amount"], values.facts["account"]
-    sentence = Text(
-        "Your withdrawal of %(amount)s to %(account)s was rejected in review. "
-        "The amount is available in your balance again.",
-        amount=amount,
-        account=account,
-    )
-    return _notification(Text("Withdrawal rejected: %(amount)s", amount=amount), sentence, Text("View withdrawal"), values)
-
-
-def _refund_failed(values: EmailValues) -> EmailContent:
-    amount = values.facts["amount"]
-    sentence = Text("A refund of %(amount)s failed. The customer did not get the money.", amount=amount)
-    return _notification(Text("Refund failed: %(amount)s", amount=amount), sentence, Text("View payment"), values)
-
-
-def _project_approved(values: EmailValues) -> EmailContent:
-    name = values.facts["name"]
-    sentence = Text("Your project %(name)s was approved. It can accept live payments.", name=name)
-    return _notification(Text("Project approved: %(name)s", name=name), sentence, Text("View project"), values)
-
-
-def _project_rejected(values: EmailValues) -> EmailContent:
-    name = values.facts["name"]
-    sentence = Text("Your project %(name)s was rejected. Change it to submit it for review again.", name=name)
-    return _notification(Text("Project rejected: %(name)s", name=name), sentence, Text("View project"), values)
-
-
-def _project_changes_approved(values: EmailValues) -> EmailContent:
-    name = values.facts["name"]
-    sentence = Text("The changes of your project %(name)s were approved. Customers see them now.", name=name)
-    return _notification(Text("Changes approved: %(name)s", name=name), sentence, Text("View project"), values)
-
-
-def _project_changes_rejected(values: EmailValues) -> EmailContent:
-    name = values.facts["name"]
-    sentence = Text("The changes of your project %(name)s were rejected. It stays as it was approved.", name=name)
-    return _notification(Text("Changes rejected: %(name)s", name=name), sentence, Text("View project"), values)
-
-
-def _webhooks_failing(values: EmailValues) -> EmailContent:
-    sentence = Text(
-        "For an hour, no webhook event could be delivered to your server. Events are kept, and delivery is repeated "
-        "automatically."
-    )
-    return _notification(Text("Webhook events are not delivered"), sentence, Text("View events"), values)
-
-
-def _application_connected(values: EmailValues) -> EmailContent:
-    name, email = values.facts["name"], values.facts["by"]
-    sentence = Text(
-        "%(email)s allowed the application %(name)s to access your account in live mode.", email=email, name=name
-    )
-    return _notification(Text("Application connected: %(name)s", name=name), sentence, Text("View applications"), values)
-
-
-def _application_disconnected(values: EmailValues) -> EmailContent:
-    name = values.facts["name"]
-    sentence = Text("The application %(name)s cannot access your account in live mode any more.", name=name)
-    return _notification(Text("Application disconnected: %(name)s", name=name), sentence, Text("View applications"), values)
-
-
-def _application_expiring(values: EmailValues) -> EmailContent:
+def _digest(values: EmailValues) -> EmailContent:
     facts = values.facts
+    entries = msgspec.json.decode(facts["entries"], type=list[DigestEntry])
+    rows = tuple(
+        (notice_of(entry.event, entry.facts.formatted(values.formats)).title, values.formats.moment(entry.created_at))
+        for entry in entries
+    )
+    count, rest = int(facts["count"]), int(facts["count"]) - len(entries)
     return EmailContent(
-        Text("Access of %(name)s ends on %(day)s", name=facts["name"], day=facts["day"]),
+        Text("Notifications since the last daily email: %(count)s", count=count),
         (
-            Text(
-                "The application %(name)s can access your account in live mode until %(day)s. After that, its access ends. "
-                "Payments, withdrawals and reserved amounts stay as they are.",
-                name=facts["name"],
-                day=facts["day"],
-            ),
-            Text("To keep it connected, renew the connection. To let it end, do nothing. This page shows what it may do:"),
-            Button(Text("Renew connection"), values.base_url + facts["path"]),
-            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
+            Facts(rows),
+            *((Text("And %(count)s more.", count=rest),) if rest else ()),
+            Button(Text("View notifications"), f"{values.base_url}/live/notifications"),
         ),
+        _footer(facts, "Daily email", "digest"),
     )
 
 
@@ -296,60 +181,55 @@ def _application_reported(values: EmailValues) -> EmailContent:
     )
 
 
-PROPOSED: Mapping[str, Text] = {
-    "withdrawals": Text("Withdrawal"),
-    "refunds": Text("Refund"),
-    "balance_payments": Text("Balance payment"),
-    "conversions": Text("Conversion"),
-    "fulfillments": Text("Fulfillment"),
-}
-
-
-def _proposal_waiting(values: EmailValues) -> EmailContent:
-    facts = values.facts
-    rows = (
-        (Text("Proposed by"), facts["name"]),
-        (Text("Amount"), facts["amount"]),
-        (Text("To"), facts["account"]),
-    )
+def _notification(event: NotificationEvent, values: EmailValues) -> EmailContent:
+    """What the inbox says, the page about it, and where to turn such emails off."""
+    facts, kind = values.facts, KINDS[event]
+    notice = notice_of(event, _notice_facts(values))
+    path = facts.get("path") or path_of(event, facts.get("mode", ""), facts.get("subject"))
     return EmailContent(
-        Text("%(operation)s: a proposal needs your decision", operation=PROPOSED[facts["operation"]]),
+        notice.title,
         (
-            Text("A proposal was made on %(moment)s. Nothing happens until you approve it:", moment=values.created_at),
-            Facts(tuple(row for row in rows if row[1])),
-            Button(Text("View proposal"), values.base_url + facts["path"]),
-            Text("While this proposal waits, you get no email about others. It expires 7 days after it was made."),
-            Text("You can turn off emails like this one in the settings of your account, under Notifications."),
+            notice.detail,
+            *notice.more,
+            Button(notice.label, values.base_url + path),
         ),
+        None if kind in ALWAYS_SENT else _footer(facts, KIND_TITLES[kind], kind),
     )
+
+
+def _notice_facts(values: EmailValues) -> NoticeFacts:
+    """The facts, formatted. What a version before enqueued has no mode, and was formatted then."""
+    facts = values.facts
+    read = msgspec.convert(dict(facts), NoticeFacts)
+    if "mode" in facts:
+        return read.formatted(values.formats)
+    return msgspec.structs.replace(read, at=facts.get("respond_by", facts.get("due_at", values.created_at)))
+
+
+def _footer(facts: Mapping[str, str], title: str, topic: Topic) -> Footer | None:
+    """Nothing for what a version before enqueued: it has no merchant."""
+    if "merchant" not in facts:
+        return None
+    text = Text(
+        "You get these emails about %(business)s: %(kind)s. To stop them, open this link:",
+        business=mail_name(facts["business"]),
+        kind=as_text(title),
+    )
+    return Footer(text, topic)
 
 
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "verify": _verify,
     "reset": _reset,
     "password_changed": _password_changed,
-    "new_device": _new_device,
+    **OF_FACTORS,
     "receipt": _receipt,
     "recipient_added": _recipient_added,
     "recipients_only_off": _recipients_only_off,
-    "schedule_failed": _schedule_failed,
-    "dispute_opened": _dispute_opened,
-    "withdrawal_completed": _withdrawal_completed,
-    "withdrawal_failed": _withdrawal_failed,
-    "withdrawal_rejected": _withdrawal_rejected,
-    "refund_failed": _refund_failed,
-    "project_approved": _project_approved,
-    "project_rejected": _project_rejected,
-    "project_changes_approved": _project_changes_approved,
-    "project_changes_rejected": _project_changes_rejected,
-    "webhooks_failing": _webhooks_failing,
-    "application_connected": _application_connected,
-    "application_disconnected": _application_disconnected,
-    "application_expiring": _application_expiring,
     "application_reported": _application_reported,
-    "proposal_waiting": _proposal_waiting,
-    **OF_FACTORS,
     **TEAM,
     **ADDRESS,
+    "digest": _digest,
+    **{event: partial(_notification, event) for event in KINDS},
 }
 """The content of each kind."""

@@ -1,18 +1,25 @@
-"""The links of emails: the ID of the email and a MAC over it. The secret is not stored, not even as a digest."""
+"""The links of emails: the ID of the email and a MAC over it. The secret is not stored, not even as a digest.
+
+A link to unsubscribe has its person, merchant and topic instead. It works as long as the key ring has its key, and does
+nothing else.
+"""
 
 import binascii
-from base64 import urlsafe_b64decode, urlsafe_b64encode
-from typing import NamedTuple
+from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
+from typing import NamedTuple, get_args
 from uuid import UUID
 
 from tollhouse.accounts.mail import store
-from tollhouse.accounts.mail.model import LinkKind
+from tollhouse.accounts.mail.model import LinkKind, NotificationKind, Topic
 from tollhouse.http.request import Request
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.encryption import MAC_BYTES, KeyRing
 
 PURPOSE = b"mail link:"
 ID_BYTES = 16
+UNSUBSCRIBE, UNSUBSCRIBE_PURPOSE = "/unsubscribe", b"unsubscribe:"
+UNSUBSCRIBE_MAC_BYTES, TOKEN_CHARS_MAX = 16, 128
+TOPICS: dict[bytes, Topic] = {topic.encode(): topic for topic in ("digest", *get_args(NotificationKind))}
 SECRET_CHARS = (ID_BYTES + MAC_BYTES) // 3 * 4
 
 
@@ -32,6 +39,36 @@ class LinkOwner(NamedTuple):
     email: str
     active: bool
     verified: bool
+
+
+class Subscription(NamedTuple):
+    """The emails of a topic to a member of a merchant."""
+
+    user_id: UUID
+    merchant_id: UUID
+    topic: Topic
+
+
+def unsubscribe_path(keys: KeyRing, subscription: Subscription) -> str:
+    """The path that stops these emails, without sign-in."""
+    subject = subscription.user_id.bytes + subscription.merchant_id.bytes + subscription.topic.encode()
+    mac = keys.mac(UNSUBSCRIBE_PURPOSE + subject)[:UNSUBSCRIBE_MAC_BYTES]
+    return f"{UNSUBSCRIBE}/{urlsafe_b64encode(mac + subject).rstrip(b'=').decode()}"
+
+
+def parse_unsubscribe_token(keys: KeyRing, token: str) -> Subscription | None:
+    """The subscription of a token; None if its MAC or form is wrong."""
+    if len(token) > TOKEN_CHARS_MAX or not token.isascii():
+        return None
+    try:
+        raw = b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
+    except binascii.Error:
+        return None
+    mac, subject = raw[:UNSUBSCRIBE_MAC_BYTES], raw[UNSUBSCRIBE_MAC_BYTES:]
+    topic = TOPICS.get(subject[2 * ID_BYTES :])
+    if topic is None or not keys.verify_mac(UNSUBSCRIBE_PURPOSE + subject, mac):
+        return None
+    return Subscription(UUID(bytes=subject[:ID_BYTES]), UUID(bytes=subject[ID_BYTES : 2 * ID_BYTES]), topic)
 
 
 def link_secret(keys: KeyRing, kind: LinkKind, link_id: UUID) -> str:

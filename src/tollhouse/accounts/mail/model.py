@@ -1,6 +1,7 @@
 """The kinds of email, how long each is useful, its state in the outbox, and names that are safe in an email."""
 
 import re
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Literal
 from unicodedata import normalize
@@ -20,24 +21,16 @@ from tollhouse.kernel.limits import (
 )
 from tollhouse.kernel.names import is_readable
 
-EmailKind = Literal[
-    "verify",
-    "reset",
-    "password_changed",
-    "new_device",
-    "factor_on",
-    "factor_off",
-    "passkey_added",
-    "passkey_removed",
-    "receipt",
-    "recipient_added",
-    "recipients_only_off",
-    "schedule_failed",
+NotificationEvent = Literal[
+    "payment_needs_decision",
+    "proposal_waiting",
     "dispute_opened",
+    "refund_failed",
+    "withdrawal_approved",
+    "withdrawal_rejected",
     "withdrawal_completed",
     "withdrawal_failed",
-    "withdrawal_rejected",
-    "refund_failed",
+    "schedule_failed",
     "project_approved",
     "project_rejected",
     "project_changes_approved",
@@ -46,13 +39,31 @@ EmailKind = Literal[
     "application_connected",
     "application_disconnected",
     "application_expiring",
-    "application_reported",
-    "proposal_waiting",
+    "new_device",
+    "member_joined",
+    "member_removed",
+    "member_role_changed",
+]
+"""What members are notified of: `accounts.notifications`."""
+EmailKind = Literal[
+    "verify",
+    "reset",
+    "password_changed",
+    "factor_on",
+    "factor_off",
+    "passkey_added",
+    "passkey_removed",
+    "receipt",
+    "recipient_added",
+    "recipients_only_off",
     "everything_stopped",
+    "application_reported",
     "address_requested",
     "confirm_address",
     "undo_address",
     "address_undone",
+    "digest",
+    NotificationEvent,
 ]
 LinkKind = Literal["verify", "reset", "confirm_address", "undo_address"]
 LINK_PATHS: dict[EmailKind, tuple[LinkKind, str]] = {
@@ -71,25 +82,67 @@ LIFETIMES_S: dict[EmailKind, int] = {
     "undo_address": ADDRESS_UNDO_S,
 }
 """How long an email is useful, or its link valid; all others for `MAIL_NOTICE_S`."""
-NotificationTopic = Literal["disputes", "withdrawals", "refunds", "projects", "webhooks", "applications"]
-TOPICS: dict[EmailKind, NotificationTopic] = {
-    "dispute_opened": "disputes",
-    "schedule_failed": "withdrawals",
-    "withdrawal_completed": "withdrawals",
-    "withdrawal_failed": "withdrawals",
-    "withdrawal_rejected": "withdrawals",
-    "refund_failed": "refunds",
-    "project_approved": "projects",
-    "project_rejected": "projects",
-    "project_changes_approved": "projects",
-    "project_changes_rejected": "projects",
-    "webhooks_failing": "webhooks",
-    "application_connected": "applications",
-    "application_disconnected": "applications",
-    "application_expiring": "applications",
-    "proposal_waiting": "applications",
+NotificationKind = Literal[
+    "payment_needs_decision",
+    "proposal_waiting",
+    "dispute_opened",
+    "refund_failed",
+    "withdrawal_reviewed",
+    "withdrawal_completed",
+    "withdrawal_failed",
+    "project_reviewed",
+    "webhooks_failing",
+    "connection_opened",
+    "connection_ended",
+    "connection_expiring",
+    "new_device",
+    "member_changed",
+]
+"""Kind of notification.
+
+payment_needs_decision: Money was received that could not be credited.
+proposal_waiting: A connection or an API key proposed something.
+dispute_opened: A customer disputed a payment.
+refund_failed: A refund failed.
+withdrawal_reviewed: A withdrawal was approved or rejected in review.
+withdrawal_completed: A withdrawal was sent.
+withdrawal_failed: A withdrawal failed, or a scheduled one was not created.
+project_reviewed: A project or its changes were approved or rejected.
+webhooks_failing: No event could be delivered for an hour.
+connection_opened: An application was connected.
+connection_ended: An application was disconnected.
+connection_expiring: A connection ends soon.
+new_device: A new device signed in to the account of the member.
+member_changed: A member joined or was removed, or a role was changed.
+"""
+Topic = Literal["digest", NotificationKind]
+"""What a link in an email unsubscribes from: one kind, or all daily emails."""
+KINDS: Mapping[NotificationEvent, NotificationKind] = {
+    "payment_needs_decision": "payment_needs_decision",
+    "proposal_waiting": "proposal_waiting",
+    "dispute_opened": "dispute_opened",
+    "refund_failed": "refund_failed",
+    "withdrawal_approved": "withdrawal_reviewed",
+    "withdrawal_rejected": "withdrawal_reviewed",
+    "withdrawal_completed": "withdrawal_completed",
+    "withdrawal_failed": "withdrawal_failed",
+    "schedule_failed": "withdrawal_failed",
+    "project_approved": "project_reviewed",
+    "project_rejected": "project_reviewed",
+    "project_changes_approved": "project_reviewed",
+    "project_changes_rejected": "project_reviewed",
+    "webhooks_failing": "webhooks_failing",
+    "application_connected": "connection_opened",
+    "application_disconnected": "connection_ended",
+    "application_expiring": "connection_expiring",
+    "new_device": "new_device",
+    "member_joined": "member_changed",
+    "member_removed": "member_changed",
+    "member_role_changed": "member_changed",
 }
-"""The kinds that a person can turn off, by topic. All others are about the security of the account, or asked for."""
+"""The kind of each event: what a member chooses emails for."""
+ALWAYS_SENT: frozenset[NotificationKind] = frozenset({"new_device"})
+"""About the security of a person's account: its emails cannot be turned off."""
 Status = Literal["waiting", "sent", "shown", "given_up"]
 
 CHARS_MAX = 60

@@ -14,6 +14,7 @@ from msgspec import Struct
 from tollhouse.accounts.mail import links
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
 from tollhouse.accounts.mail.contents import CONTENTS, foot_of
+from tollhouse.accounts.mail.links import Subscription
 from tollhouse.accounts.mail.model import LINK_FACT, LINK_PATHS, QueuedEmail
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Services
@@ -21,15 +22,20 @@ from tollhouse.http.texts import Texts
 from tollhouse.kernel.text import Text
 
 COLUMNS = 72
+ONE_CLICK = "List-Unsubscribe=One-Click"
 
 
 class RenderedEmail(Struct, frozen=True):
-    """An email as plain text and as an HTML document. `link` is empty for an email without a secret link."""
+    """An email as plain text and as an HTML document. `link` is empty for an email without a secret link.
+
+    `unsubscribe` is the address that stops such emails (RFC 8058), empty for those that are always sent.
+    """
 
     subject: str
     text: str
     html: str
     link: str
+    unsubscribe: str
 
 
 class NoAddressError(Exception):
@@ -46,11 +52,16 @@ def render(services: Services, queued: QueuedEmail) -> RenderedEmail:
         link = f"{base_url}{path}/{links.link_secret(services.keys, kind, link_id)}"
     formats = Formats(email.language)
     created_at, useful_until = formats.moment(queued.created_at), formats.moment(queued.useful_until)
-    values = EmailValues(base_url, link, created_at, useful_until, email.user_id is None, email.facts)
+    values = EmailValues(formats, base_url, link, created_at, useful_until, email.user_id is None, email.facts)
     content, foot = CONTENTS[email.kind](values), foot_of(values)
+    unsubscribe = ""
+    if content.footer is not None and email.user_id is not None:
+        subscription = Subscription(email.user_id, UUID(email.facts["merchant"]), content.footer.topic)
+        unsubscribe = base_url + links.unsubscribe_path(services.keys, subscription)
     texts = Texts(email.language)
-    html = services.templates.render("mail/email.html", email.language, content=content, foot=foot)
-    return RenderedEmail(_line(texts.translate(content.subject)), _plain(texts, content, foot), html, link)
+    html = services.templates.render("mail/email.html", email.language, content=content, foot=foot, unsubscribe=unsubscribe)
+    plain = _plain(texts, content, unsubscribe, foot)
+    return RenderedEmail(_line(texts.translate(content.subject)), plain, html, link, unsubscribe)
 
 
 def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
@@ -64,16 +75,20 @@ def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
     message["Date"] = format_datetime(queued.created_at)
     message["Message-ID"] = f"<{queued.id}@{urlsplit(services.settings.base_url).hostname}>"
     message["Auto-Submitted"] = "auto-generated"
+    if rendered.unsubscribe:
+        message["List-Unsubscribe"] = f"<{rendered.unsubscribe}>"
+        message["List-Unsubscribe-Post"] = ONE_CLICK
     message.set_content(rendered.text)
     message.add_alternative(rendered.html, subtype="html")
     message["Content-Language"] = queued.email.language  # after the content, which moves all Content- headers into its part
     return message
 
 
-def _plain(texts: Texts, content: EmailContent, foot: Text) -> str:
+def _plain(texts: Texts, content: EmailContent, unsubscribe: str, foot: Text) -> str:
     """The plain text: paragraphs of lines of at most 72 characters; links are not broken."""
     written = list[str]()
-    for part in (*content.parts, foot):
+    ending = () if content.footer is None else (content.footer.text, Button(content.footer.text, unsubscribe))
+    for part in (*content.parts, *ending, foot):
         if isinstance(part, Button):
             written.append(part.url)
         elif isinstance(part, Facts):

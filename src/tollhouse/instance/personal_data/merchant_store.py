@@ -57,6 +57,10 @@ PROPOSALS = """
            expires_at, ended_at
     FROM proposals WHERE merchant_id = $1 ORDER BY created_at, id
 """
+NOTIFICATIONS = """
+    SELECT id, mode, kind, event, subject, facts, created_at FROM notifications
+    WHERE merchant_id = $1 AND user_id IS NULL ORDER BY created_at, id
+"""
 PAYMENT_LINKS = """
     SELECT id, mode, status, project_id, display_name, description, amount_minor, currency, tax_lines, line_items,
            quantity_min, quantity_max, customer_amount_min, customer_amount_max, customer_amount_preset, external_id,
@@ -184,6 +188,7 @@ TABLES: Mapping[str, str] = {
     "connections": GRANTS,
     "application_reports": APPLICATION_REPORTS,
     "proposals": PROPOSALS,
+    "notifications": NOTIFICATIONS,
     "payment_links": PAYMENT_LINKS,
     "customer_notes": CUSTOMER_NOTES,
     "transactions": TRANSACTIONS,

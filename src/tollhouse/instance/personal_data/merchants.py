@@ -20,6 +20,7 @@ from tollhouse.accounts.identity import members_store, users_store
 from tollhouse.accounts.identity import store as api_keys_store
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.accounts.merchants import store as business_store
+from tollhouse.accounts.notifications import store as notifications_store
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.personal_data import merchant_store as store
 from tollhouse.instance.personal_data.model import MerchantErasure
@@ -110,6 +111,7 @@ async def close_merchant(
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user["id"])
         for table, number in (await users_store.delete_user(tx, user["id"])).items():
             deleted[table] = deleted.get(table, 0) + number
+    deleted["notifications"] = await notifications_store.delete_of_merchant(tx, merchant_id)
     await api_keys_store.revoke_api_keys(tx, merchant_id, work.now)
     await clients.close_owner(work, merchant_id)
     ended = await users_store.revoke_grants(tx, merchant_id, "merchant_closed", work.now)

@@ -16,6 +16,8 @@ from tollhouse.accounts.approvals.record import record_action
 from tollhouse.accounts.identity import users_store
 from tollhouse.accounts.identity.credentials import email_errors, email_key
 from tollhouse.accounts.mail import store as mail_store
+from tollhouse.accounts.mail.model import mail_name
+from tollhouse.accounts.notifications import store as notifications_store
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.personal_data import store
 from tollhouse.instance.personal_data.model import ErasureRecord, KeptData, PersonErasure, PersonExport
@@ -123,6 +125,7 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
     }
     if user_id is not None:
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user_id)
+        deleted["notifications"] = await notifications_store.delete_of_user(tx, user_id, mail_name(address))
         deleted |= await users_store.delete_user(tx, user_id)
     cleared = {"payment_links.customer_email": len(links)}
     return PersonErasure(_without_zeros(deleted), _without_zeros(cleared), kept)

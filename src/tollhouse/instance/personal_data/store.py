@@ -46,6 +46,16 @@ MAILS_OF_USER = """
     SELECT about, recipient, language, facts, created_at, sent_at, shown_at, given_up_at FROM mails
     WHERE user_id = $1 ORDER BY created_at, id
 """
+NOTIFICATIONS_OF_USER = """
+    SELECT n.event, n.mode, n.facts, n.created_at FROM members m
+    JOIN notifications n ON n.merchant_id = m.merchant_id AND n.user_id = m.user_id
+    WHERE m.user_id = $1 ORDER BY n.created_at, n.id
+"""
+NOTIFICATION_PREFERENCES = """
+    SELECT p.merchant_id, p.kind, p.mail FROM members m
+    JOIN notification_preferences p ON p.merchant_id = m.merchant_id AND p.user_id = m.user_id
+    WHERE m.user_id = $1 ORDER BY p.merchant_id, p.kind
+"""
 # Of an address, by `$1` as it was typed.
 MAILS = """
     SELECT about, recipient, language, facts, created_at, sent_at, shown_at, given_up_at FROM mails
@@ -139,6 +149,8 @@ OF_USER: Mapping[str, str] = {
     "saved_filters": SAVED_FILTERS,
     "audit_lines": AUDIT_LINES,
     "mails": MAILS_OF_USER,
+    "notifications": NOTIFICATIONS_OF_USER,
+    "notification_preferences": NOTIFICATION_PREFERENCES,
 }
 OF_ADDRESS: Mapping[str, str] = {
     "mails": MAILS,

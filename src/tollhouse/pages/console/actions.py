@@ -20,11 +20,13 @@ from tollhouse.accounts.approvals.model import (
 from tollhouse.accounts.approvals.record import no_merchant, record_action
 from tollhouse.accounts.audit.record import event as audit_event
 from tollhouse.accounts.environments import store as projects_store
-from tollhouse.accounts.identity import emails, members_store, second_factor_store, sessions_store
+from tollhouse.accounts.identity import members_store, second_factor_store, sessions_store
 from tollhouse.accounts.identity.credentials import email_key
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email, mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.merchants import store as merchants_store
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.currencies import Currency
 from tollhouse.kernel.catalogue.withdrawal_methods import second_operator_above
@@ -160,8 +162,8 @@ async def _record_decision(
     project = await store.project(work.tx, project_id)
     reason = context.reason or "" if kind in {"project_rejected", "project_changes_rejected"} else ""
     name = "" if project is None else mail_name(project.name)
-    values = {"name": name, "reason": mail_name(reason), "path": f"/live/projects/{project_id}"}
-    await emails.notify(work, env, kind, action.action_id, lambda _: values)
+    facts = NoticeFacts(name=name, reason=mail_name(reason))
+    await notify_members(work, kind, Occurrence(env, action.action_id, facts, project_id))
     return action
 
 

@@ -50,7 +50,7 @@ class Kind(Struct, frozen=True):
     """A kind of subject and the functions that lock, approve and reject it.
 
     `approval_given` is the action of the first of two operators; `is_approved` says of the result of an approval whether it
-    was the last one.
+    was the last one; then the merchant is notified of a withdrawal.
     """
 
     name: str
@@ -62,6 +62,7 @@ class Kind(Struct, frozen=True):
     approve: Callable[[Tx, Any, Reviewer, str | None, datetime, ApprovalPolicy], Awaitable[object]]
     reject: Callable[[Work, Any, str], Awaitable[object]]
     is_approved: Callable[[Any], bool]
+    notify_approved: Callable[[Work, Any], Awaitable[None]] | None = None
 
 
 WITHDRAWALS = Kind(
@@ -74,6 +75,7 @@ WITHDRAWALS = Kind(
     changes.approve,
     changes.reject,
     changes.is_approved,
+    changes.notify_approved,
 )
 REFUNDS = Kind(
     "refund",
@@ -113,7 +115,11 @@ async def approve_in(
         done = await kind.approve(work.tx, current, context.reviewer, context.reason, context.at, policy)
     except ApiError:
         raise _refused(kind, subject_id, current) from None
-    action = kind.approved if kind.is_approved(done) else kind.approval_given
+    action = kind.approval_given
+    if kind.is_approved(done):
+        action = kind.approved
+        if kind.notify_approved is not None:
+            await kind.notify_approved(work, done)
     return await record.record_action(work, context, action, current.env, subject_id=subject_id)
 
 

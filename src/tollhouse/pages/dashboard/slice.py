@@ -2,7 +2,16 @@
 
 from tollhouse.http.slice import Slice
 from tollhouse.pages.dashboard import go_live, saved_filters
-from tollhouse.pages.dashboard.account import address, audit_log, business, password, security, sign_in, stop_everything
+from tollhouse.pages.dashboard.account import (
+    address,
+    audit_log,
+    business,
+    notifications,
+    password,
+    security,
+    sign_in,
+    stop_everything,
+)
 from tollhouse.pages.dashboard.balances import (
     balance_payments,
     batches,
@@ -72,6 +81,7 @@ SLICE = Slice(
         *payment_settings.OPERATIONS,
         *new_payment_link.OPERATIONS,
         *new_withdrawal.OPERATIONS,
+        *notifications.OPERATIONS,
         *proposals.OPERATIONS,
         *payment_links.OPERATIONS,
         *payments.OPERATIONS,

@@ -14,12 +14,13 @@ from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import emails
 from tollhouse.accounts.identity.model import AccountSuspended, Caller, MissingScope
 from tollhouse.accounts.mail.model import mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.bodies import ValidationContext
-from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import PROPOSAL_EMAIL_EVERY_S, PROPOSAL_S, PROPOSALS_WAITING_MAX
@@ -87,7 +88,7 @@ async def propose(work: Work, caller: Caller, operation: ProposalOperation, body
     proposal = await store.get(work.tx, caller, proposal.id, work.now)
     await _record_audit(work, proposal, "proposal.made")
     if is_first:
-        await _send_email(work, proposal, subject)
+        await _notify_waiting(work, proposal, subject)
     return proposal
 
 
@@ -173,21 +174,18 @@ async def _record_audit(work: Work, proposal: Proposal, event_type: AuditEventTy
     await record.event(work, proposal.env, event_type, subject=proposal.id, name=proposal.proposer_name, changed=values)
 
 
-async def _send_email(work: Work, proposal: Proposal, subject: ProposedAmount) -> None:
-    """One email while proposals wait, and one in 15 minutes, so that nobody fills a mailbox by proposing and canceling."""
-    catalogue = work.services.catalogue
-
-    def facts(formats: Formats) -> dict[str, str]:
-        amount = ""
-        if subject.amount_minor is not None:
-            amount = formats.money(catalogue.format_amount(subject.amount_minor, subject.currency), subject.currency)
-        return {
-            "operation": proposal.operation,
-            "amount": amount,
-            "account": mail_name(subject.receiver),
-            "name": mail_name(proposal.proposer_name),
-            "path": f"/{proposal.env.mode}/proposals/{proposal.id}",
-        }
-
+async def _notify_waiting(work: Work, proposal: Proposal, subject: ProposedAmount) -> None:
+    """Once while proposals wait, and once in 15 minutes, so that nobody fills a mailbox by proposing and canceling."""
+    minor, amount = subject.amount_minor, ""
+    if minor is not None:
+        amount = work.services.catalogue.format_amount(minor, subject.currency)
+    facts = NoticeFacts(
+        operation=proposal.operation,
+        amount=amount,
+        currency=subject.currency if amount else "",
+        account=mail_name(subject.receiver),
+        name=mail_name(proposal.proposer_name),
+        at=stamp(work.now),
+    )
     period = int(work.now.timestamp()) // PROPOSAL_EMAIL_EVERY_S
-    await emails.notify(work, proposal.env, "proposal_waiting", period, facts)
+    await notify_members(work, "proposal_waiting", Occurrence(proposal.env, period, facts, proposal.id))

@@ -9,8 +9,8 @@ import msgspec
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import emails
-from tollhouse.http.local_formats import Formats
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.environment import MerchantEnv
@@ -181,7 +181,7 @@ async def reverse(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
     await gate.close_by_id(work.tx, refund.id, work.now)
     await _notify_balance(work, changed, refund, posted)
     await _convert_again(work, changed, refund, of_merchant)  # the network has its fee
-    await _send_email(work, current, refund)
+    await _notify_failed(work, current, refund)
     return refund
 
 
@@ -285,18 +285,15 @@ async def _fail(work: Work, current: Transaction, refund_id: UUID, failure_code:
     changed = await _change(work.tx, current, refund, f"{REFUND_FAILED}{failure_code}", work.now, freed=True)
     await update_draft_evidence(work, current, changed)
     await _give_back(work, changed, refund)
-    await _send_email(work, current, refund)
+    await _notify_failed(work, current, refund)
     return changed, refund
 
 
-async def _send_email(work: Work, payment: Transaction, refund: Refund) -> None:
+async def _notify_failed(work: Work, payment: Transaction, refund: Refund) -> None:
     """Each way in which a refund fails leads here, in the transaction in which it fails."""
-
-    def facts(formats: Formats) -> dict[str, str]:
-        amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
-        return {"amount": formats.money(amount, refund.currency), "path": f"/live/payments/{refund.transaction_id}"}
-
-    await emails.notify(work, payment.env, "refund_failed", refund.id, facts)
+    amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
+    facts = NoticeFacts(amount=amount, currency=refund.currency)
+    await notify_members(work, "refund_failed", Occurrence(payment.env, refund.id, facts, refund.transaction_id))
 
 
 async def _change(

@@ -6,9 +6,10 @@ from uuid import UUID
 
 import msgspec
 
-from tollhouse.accounts.identity import emails
-from tollhouse.http.local_formats import Formats
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Work
+from tollhouse.kernel.clock import stamp_or_none
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.ids import new_id
@@ -94,21 +95,17 @@ async def charge_back(
     postings = await charge_postings(work.tx, current.env, current.currency, charges)
     await notify.payment(work, "payment.chargeback", changed, chargeback=chargeback)
     await _post(work, changed, chargeback, "chargeback", postings)
-    await _send_email(work, changed, chargeback, awaited)
+    await _notify_opened(work, changed, chargeback, awaited)
     return changed, chargeback
 
 
-async def _send_email(work: Work, payment: Transaction, chargeback: Chargeback, awaited: AwaitedResponse) -> None:
-    def facts(formats: Formats) -> dict[str, str]:
-        amount = work.services.catalogue.format_amount(chargeback.amount_minor, payment.currency)
-        respond_by = awaited.respond_by
-        return {
-            "amount": formats.money(amount, payment.currency),
-            "respond_by": "" if respond_by is None else formats.moment(respond_by),
-            "path": f"/live/disputes/{chargeback.id}",
-        }
-
-    await emails.notify(work, payment.env, "dispute_opened", chargeback.id, facts)
+async def _notify_opened(work: Work, payment: Transaction, chargeback: Chargeback, awaited: AwaitedResponse) -> None:
+    facts = NoticeFacts(
+        amount=work.services.catalogue.format_amount(chargeback.amount_minor, payment.currency),
+        currency=payment.currency,
+        at=stamp_or_none(awaited.respond_by) or "",
+    )
+    await notify_members(work, "dispute_opened", Occurrence(payment.env, chargeback.id, facts, chargeback.id))
 
 
 async def decide(

@@ -2,6 +2,8 @@
 
 from typing import Any
 
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Work
 from tollhouse.ledger.books.model import LedgerTransaction
 from tollhouse.payments.links.model import PaymentLink
@@ -20,7 +22,7 @@ async def payment(
     refund: Refund | None = None,
     chargeback: Chargeback | None = None,
 ) -> None:
-    """Record an event with the current state of a transaction."""
+    """Record an event with the current state of a transaction. The members are notified of one that needs a decision."""
     data: dict[str, Any] = {"object": transaction_view(transaction, work.now, work.services.catalogue)}
     if refund is not None:
         data["refund"] = refund_view(refund, transaction.env, work.services.catalogue)
@@ -28,6 +30,12 @@ async def payment(
         data["chargeback"] = chargeback_view(chargeback, transaction.currency, work.services.catalogue)
     source = EventSource("transaction", transaction.id, transaction.version)
     await record(work, transaction.env, event_type, source, data, transaction.webhook_url)
+    if event_type == "payment.refund_required":
+        amount = work.services.catalogue.format_amount(transaction.unapplied_minor, transaction.currency)
+        facts = NoticeFacts(amount=amount, currency=transaction.currency)
+        occasion = f"{transaction.id} {transaction.version}"
+        waiting = Occurrence(transaction.env, occasion, facts, transaction.id)
+        await notify_members(work, "payment_needs_decision", waiting)
 
 
 async def link_expired(work: Work, link: PaymentLink) -> None:

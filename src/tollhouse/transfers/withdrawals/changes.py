@@ -1,5 +1,6 @@
 """Transitions of one locked withdrawal, the effect of operators' reviews, and the events of both."""
 
+from collections.abc import Mapping
 from datetime import datetime
 from typing import Literal
 from uuid import UUID
@@ -7,9 +8,9 @@ from uuid import UUID
 import msgspec
 
 from tollhouse.accounts.approvals.model import Reviewer
-from tollhouse.accounts.identity import emails
-from tollhouse.accounts.mail.model import mail_name
-from tollhouse.http.local_formats import Formats
+from tollhouse.accounts.mail.model import NotificationEvent, mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.ledger.books import holds
@@ -21,11 +22,15 @@ from tollhouse.transfers.gate.model import OutgoingTransfer
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.withdrawals import store
-from tollhouse.transfers.withdrawals.model import CANCELABLE, FailureCode, Withdrawal, WithdrawalStatus, mask
+from tollhouse.transfers.withdrawals.model import CANCELABLE, FailureCode, Withdrawal, WithdrawalStatus, last_four
 from tollhouse.transfers.withdrawals.views import withdrawal_view
 from tollhouse.webhooks.events.record import EventSource, EventType, record
 
 SOURCE = "withdrawal"
+NOTIFICATIONS: Mapping[EventType, NotificationEvent] = {
+    "withdrawal.completed": "withdrawal_completed",
+    "withdrawal.failed": "withdrawal_failed",
+}
 
 
 async def status_changed(work: Work, event_type: EventType, withdrawal: Withdrawal) -> None:
@@ -33,27 +38,27 @@ async def status_changed(work: Work, event_type: EventType, withdrawal: Withdraw
     source = EventSource(SOURCE, withdrawal.id, withdrawal.version)
     data = {"object": withdrawal_view(withdrawal, work.services.catalogue)}
     await record(work, withdrawal.env, event_type, source, data, withdrawal.webhook_url)
-    if event_type in {"withdrawal.completed", "withdrawal.failed"}:
-        await _send_email(work, withdrawal)
+    if event_type in NOTIFICATIONS:
+        rejected = withdrawal.failure_code == "review_rejected"
+        await _notify(work, "withdrawal_rejected" if rejected else NOTIFICATIONS[event_type], withdrawal)
 
 
-async def _send_email(work: Work, withdrawal: Withdrawal) -> None:
+async def notify_approved(work: Work, approved: Withdrawal) -> None:
+    """Notify the merchant that operators approved a withdrawal."""
+    await _notify(work, "withdrawal_approved", approved)
+
+
+async def _notify(work: Work, event: NotificationEvent, withdrawal: Withdrawal) -> None:
     """Each way in which a withdrawal ends leads here, in the transaction that ends it."""
-    rejected = withdrawal.failure_code == "review_rejected"
-    kind = "withdrawal_completed" if withdrawal.status == "completed" else "withdrawal_rejected" if rejected else None
     method = work.services.catalogue.withdrawal_methods.get(withdrawal.method_id)
-    account = withdrawal.receiver if method is None else mask(withdrawal.receiver, method.receiver_type)
-
-    def facts(formats: Formats) -> dict[str, str]:
-        amount = work.services.catalogue.format_amount(withdrawal.amount_minor, withdrawal.currency)
-        return {
-            "amount": formats.money(amount, withdrawal.currency),
-            "account": mail_name(account),
-            "reason": mail_name(withdrawal.review_note or "") if rejected else "",
-            "path": f"/live/withdrawals/{withdrawal.id}",
-        }
-
-    await emails.notify(work, withdrawal.env, kind or "withdrawal_failed", withdrawal.id, facts)
+    account = withdrawal.receiver if method is None else last_four(withdrawal.receiver, method.receiver_type)
+    facts = NoticeFacts(
+        amount=work.services.catalogue.format_amount(withdrawal.amount_minor, withdrawal.currency),
+        currency=withdrawal.currency,
+        account=mail_name(account),
+        reason=mail_name(withdrawal.review_note or "") if event == "withdrawal_rejected" else "",
+    )
+    await notify_members(work, event, Occurrence(withdrawal.env, withdrawal.id, facts, withdrawal.id))
 
 
 async def balance_changed(work: Work, withdrawal: Withdrawal, posted: LedgerTransaction) -> None:

@@ -263,6 +263,11 @@ def mask(receiver: str, kind: ReceiverType) -> str:
     return " ".join(spelled[at : at + GROUP] for at in range(0, len(spelled), GROUP))
 
 
+def last_four(receiver: str, kind: ReceiverType) -> str:
+    """`•••• 4300` of an IBAN, for what is sent by email; others as `mask`."""
+    return f"{HIDDEN * GROUP} {''.join(receiver.split())[-GROUP:]}" if kind == "iban" else mask(receiver, kind)
+
+
 def list_methods(mode: Mode, catalogue: Catalogue) -> list[WithdrawalMethod]:
     """The methods of an environment, available or not. Those of the sandbox rail are listed in test mode only."""
     return [method for method in catalogue.withdrawal_methods.values() if method.rail != SANDBOX or mode == "test"]

@@ -16,7 +16,9 @@ from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import users_store
 from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import TOPICS, Email, EmailKind, mail_name
+from tollhouse.accounts.mail.model import Email, EmailKind, mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.services import Work
@@ -31,7 +33,7 @@ from tollhouse.kernel.errors import FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.names import is_readable
-from tollhouse.kernel.text import Translatable, as_text
+from tollhouse.kernel.text import Translatable, as_text, dump_text
 from tollhouse.transfers.gate import recipients_store
 from tollhouse.transfers.gate.model import SavedRecipient, WithdrawalMethodUnavailable, WithdrawalSettings
 from tollhouse.transfers.orders.store import clock_offset
@@ -73,23 +75,17 @@ async def limit_turned_off(work: Work, env: MerchantEnv, turns_off_at: datetime)
 async def schedule_failed(work: Work, schedule: WithdrawalSchedule, reason: Translatable) -> None:
     """Report that a scheduled withdrawal was not created, and why."""
     due_at = schedule.next_run_at or work.now
-
-    def facts(language: str) -> dict[str, str]:
-        text = as_text(reason) if isinstance(reason, str) else reason
-        return {"due_at": Formats(language).moment(due_at), "reason": Texts(language).translate(text)}
-
-    await _send(work, schedule.env, "schedule_failed", facts)
+    facts = NoticeFacts(at=stamp(due_at), message=dump_text(reason))
+    await notify_members(work, "schedule_failed", Occurrence(schedule.env, f"{schedule.id} {stamp(due_at)}", facts))
 
 
 async def _send(work: Work, env: MerchantEnv, kind: EmailKind, facts: Callable[[str], dict[str, str]]) -> None:
     if not env.livemode:
         return
     users = await users_store.list_of_merchant(work.tx, env.merchant_id)
-    topic = TOPICS.get(kind)
-    receivers = users if topic is None else await users_store.list_to_notify(work.tx, env.merchant_id, topic)
     emails = {str(user["id"]): user["email"] for user in users}
     by = {"by_kind": work.actor.kind, "by": mail_name(emails.get(work.actor.id) or work.actor.id), "path": PATH}
-    for user in receivers:
+    for user in users:
         email = Email(kind, user["email"], user["language"], user["id"], facts(user["language"]) | by)
         await outbox.enqueue(work.tx, email, work.now)
 

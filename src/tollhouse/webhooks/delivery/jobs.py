@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity import emails
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Services
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
@@ -30,7 +31,6 @@ OVERDUE_MS = 60_000
 
 FAILING_EVERY_S = 300
 FAILING_FOR, READ_BACK = timedelta(hours=1), timedelta(days=1)
-FAILING_FACTS = {"path": "/live/developers/events?status=retrying"}
 
 TABLES = ("webhook_attempts", "webhook_events")
 
@@ -90,16 +90,15 @@ async def log_status(services: Services) -> None:
 
 
 async def send_failing(services: Services) -> None:
-    """Enqueue emails to merchants whose events have not been delivered for an hour, at most once a day.
+    """Notify merchants whose events have not been delivered for an hour, at most once a day.
 
-    Several workers that look at once enqueue one for each person.
+    Several workers that look at once notify once.
     """
     now = clock.now()
     for merchant_id in await delivery_jobs_store.list_failing(services.db, now - FAILING_FOR, now - READ_BACK):
         env = MerchantEnv(merchant_id, "live")
-        await services.transact(
-            lambda work, env=env: emails.notify(work, env, "webhooks_failing", now.date(), lambda _: FAILING_FACTS), now
-        )
+        failing = Occurrence(env, now.date(), NoticeFacts())
+        await services.transact(lambda work, failing=failing: notify_members(work, "webhooks_failing", failing), now)
 
 
 async def drop_expired_months(services: Services) -> None:

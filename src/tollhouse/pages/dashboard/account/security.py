@@ -1,13 +1,12 @@
-"""The pages about security and notifications of a person: second factor, sessions, and which emails are sent."""
+"""The pages about the security of a person: second factor and sessions."""
 
 from functools import partial
-from typing import get_args
 from uuid import UUID
 
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import sessions, sessions_store, users_store
+from tollhouse.accounts.identity import sessions, sessions_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
@@ -15,7 +14,7 @@ from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFact
 from tollhouse.accounts.identity.sessions import revoke_other_sessions, revoke_session
 from tollhouse.accounts.identity.sessions_store import ActiveSession
 from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email, NotificationTopic
+from tollhouse.accounts.mail.model import Email
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -106,45 +105,3 @@ def _view(session: ActiveSession, person: Person) -> ActiveSessionView:
         stamp(session.last_seen_at),
         session.id_hash == person.session_hash,
     )
-
-
-NOTIFICATIONS = "/settings/notifications"
-TOPICS: dict[NotificationTopic, tuple[str, str]] = {
-    "disputes": ("Disputes", "A customer disputes a payment."),
-    "withdrawals": ("Withdrawals", "A withdrawal is completed, fails, is rejected, or a scheduled one is not created."),
-    "refunds": ("Refunds", "A refund fails."),
-    "projects": ("Projects", "A project or its changes are approved or rejected."),
-    "webhooks": ("Webhooks", "Webhook events have not been delivered for an hour."),
-    "applications": ("Connected applications", "An application is connected or disconnected."),
-}
-"""The title of each topic, and when an email is sent."""
-if TOPICS.keys() != set(get_args(NotificationTopic)):
-    raise AssertionError("the page names every topic")
-
-
-@OPERATIONS.add("GET", NOTIFICATIONS, guard=signed_in_page("own"))
-async def show(request: Request, caller: Person) -> Response:
-    """The topics, with those that are on."""
-    muted = await users_store.muted_topics(request.services.db, caller.user_id)
-    return render(
-        request,
-        caller,
-        "settings/notifications",
-        here="notifications",
-        topics=[(name, *texts, name not in muted) for name, texts in TOPICS.items()],
-        has_relay=request.services.settings.smtp is not None,
-        saved=flash_message(request.query) == "saved",
-    )
-
-
-@OPERATIONS.add("POST", NOTIFICATIONS, guard=signed_in_page("own"))
-async def save(request: Request, caller: Person) -> Response:
-    """Turn the topics on that are ticked, and all others off."""
-    ticked = set(request.form().all("topic"))
-    muted = [name for name in TOPICS if name not in ticked]
-
-    async def set_topics(work: Work) -> None:
-        await users_store.set_muted_topics(work.tx, caller.user_id, muted)
-
-    await request.transact(set_topics)
-    return see_other(f"{NOTIFICATIONS}?done=saved")

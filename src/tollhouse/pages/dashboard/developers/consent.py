@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import emails, sessions, sessions_store
+from tollhouse.accounts.identity import sessions, sessions_store
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
@@ -19,6 +19,8 @@ from tollhouse.accounts.identity.guards import visitor
 from tollhouse.accounts.identity.model import EverythingStops, Person, RoleForbidden, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
 from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
@@ -173,9 +175,9 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
         await record.event(
             work, env, "grant.given", subject=consent_request.client_id, name=consent_request.name, changed=changed
         )
-        facts = {"name": mail_name(consent_request.name), "by": mail_name(person.email), "path": "/settings/connected-apps"}
+        facts = NoticeFacts(name=mail_name(consent_request.name), by=mail_name(person.email))
         occasion = tokens.digest(request_id).hex()
-        await emails.notify(work, env, "application_connected", occasion, lambda _: facts)
+        await notify_members(work, "application_connected", Occurrence(env, occasion, facts))
         return True
 
     if not await request.transact(allow):
