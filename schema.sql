@@ -3672,7 +3672,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['digest'::text, 'payment_needs_decision'::text, 'withdrawal_approved'::text, 'member_joined'::text, 'member_removed'::text, 'member_role_changed'::text, 'application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -3745,6 +3745,53 @@ CREATE TABLE public.merchants (
     CONSTRAINT merchants_tax_id_check CHECK ((char_length(tax_id) <= 40)),
     CONSTRAINT merchants_time_zone CHECK ((time_zone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'::text))
 );
+CREATE TABLE public.notification_digests (
+    merchant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    next_at timestamp with time zone NOT NULL,
+    through_at timestamp with time zone NOT NULL,
+    last_on date
+);
+COMMENT ON TABLE public.notification_digests IS 'the next daily email of a member who chose it for a kind';
+COMMENT ON COLUMN public.notification_digests.last_on IS 'the day of the last one, in the time zone of the merchant';
+CREATE TABLE public.notification_marks (
+    merchant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    mode text NOT NULL,
+    through_at timestamp with time zone NOT NULL,
+    CONSTRAINT notification_marks_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text, 'both'::text])))
+);
+COMMENT ON TABLE public.notification_marks IS 'up to when a member marked all as read';
+CREATE TABLE public.notification_preferences (
+    merchant_id uuid NOT NULL,
+    user_id uuid NOT NULL,
+    kind text NOT NULL,
+    mail text NOT NULL,
+    CONSTRAINT notification_preferences_mail_check CHECK ((mail = ANY (ARRAY['immediate'::text, 'daily'::text, 'never'::text])))
+);
+COMMENT ON TABLE public.notification_preferences IS 'which emails a member gets; immediate without a row';
+CREATE TABLE public.notification_reads (
+    merchant_id uuid NOT NULL,
+    notification_id uuid NOT NULL,
+    user_id uuid NOT NULL
+);
+COMMENT ON TABLE public.notification_reads IS 'notifications that a member marked as read one by one';
+CREATE TABLE public.notifications (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    mode text NOT NULL,
+    kind text NOT NULL,
+    event text NOT NULL,
+    user_id uuid,
+    occasion text NOT NULL,
+    subject text,
+    facts jsonb NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    CONSTRAINT notifications_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text, 'both'::text])))
+);
+COMMENT ON COLUMN public.notifications.mode IS 'both: about the account';
+COMMENT ON COLUMN public.notifications.user_id IS 'null: for all members that may see its kind';
+COMMENT ON COLUMN public.notifications.facts IS 'the values of its text, in no language';
 CREATE TABLE public.oauth_access_tokens (
     token_hash bytea NOT NULL,
     grant_id uuid NOT NULL,
@@ -5157,6 +5204,18 @@ ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_pkey PRIMARY KEY (merchant_id, mode);
 ALTER TABLE ONLY public.merchants
     ADD CONSTRAINT merchants_pkey PRIMARY KEY (id);
+ALTER TABLE ONLY public.notification_digests
+    ADD CONSTRAINT notification_digests_pkey PRIMARY KEY (merchant_id, user_id);
+ALTER TABLE ONLY public.notification_marks
+    ADD CONSTRAINT notification_marks_pkey PRIMARY KEY (merchant_id, user_id, mode);
+ALTER TABLE ONLY public.notification_preferences
+    ADD CONSTRAINT notification_preferences_pkey PRIMARY KEY (merchant_id, user_id, kind);
+ALTER TABLE ONLY public.notification_reads
+    ADD CONSTRAINT notification_reads_pkey PRIMARY KEY (merchant_id, notification_id, user_id);
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_once UNIQUE (merchant_id, event, occasion, mode);
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_pkey PRIMARY KEY (merchant_id, id);
 ALTER TABLE ONLY public.oauth_access_tokens
     ADD CONSTRAINT oauth_access_tokens_pkey PRIMARY KEY (token_hash, expires_at);
 ALTER TABLE ONLY public.oauth_clients
@@ -5467,6 +5526,11 @@ CREATE INDEX mails_due ON public.mails USING btree (next_attempt_at) WHERE (next
 CREATE INDEX mails_of_user ON public.mails USING btree (user_id) WHERE ((used_at IS NULL) AND (about = 'reset'::text));
 CREATE UNIQUE INDEX mails_once ON public.mails USING btree (user_id, about, occasion) WHERE (occasion IS NOT NULL);
 CREATE INDEX members_of_user ON public.members USING btree (user_id);
+CREATE INDEX notification_digests_due ON public.notification_digests USING btree (next_at);
+CREATE INDEX notification_reads_of_member ON public.notification_reads USING btree (merchant_id, user_id);
+CREATE INDEX notifications_by_age ON public.notifications USING btree (created_at);
+CREATE INDEX notifications_of_inbox ON public.notifications USING btree (merchant_id, kind, mode, created_at DESC, id DESC);
+CREATE INDEX notifications_of_member ON public.notifications USING btree (merchant_id, user_id) WHERE (user_id IS NOT NULL);
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_documents ON public.oauth_clients USING btree (updated_at) WHERE (document_url IS NOT NULL);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);
@@ -5902,6 +5966,20 @@ ALTER TABLE ONLY public.members
     ADD CONSTRAINT members_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.merchant_settings
     ADD CONSTRAINT merchant_settings_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.notification_digests
+    ADD CONSTRAINT notification_digests_merchant_id_user_id_fkey FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notification_marks
+    ADD CONSTRAINT notification_marks_merchant_id_user_id_fkey FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notification_preferences
+    ADD CONSTRAINT notification_preferences_merchant_id_user_id_fkey FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notification_reads
+    ADD CONSTRAINT notification_reads_merchant_id_notification_id_fkey FOREIGN KEY (merchant_id, notification_id) REFERENCES public.notifications(merchant_id, id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notification_reads
+    ADD CONSTRAINT notification_reads_merchant_id_user_id_fkey FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id) ON DELETE CASCADE;
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.notifications
+    ADD CONSTRAINT notifications_merchant_id_user_id_fkey FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id) ON DELETE CASCADE;
 ALTER TABLE ONLY public.oauth_clients
     ADD CONSTRAINT oauth_clients_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.oauth_codes
