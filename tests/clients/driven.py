@@ -1,4 +1,4 @@
-"""One way to drive every client: discover, authorize, exchange, refresh, revoke."""
+"""One way to drive every client: discover, authorize, exchange, refresh, revoke; some can do more."""
 
 import asyncio
 import json
@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 NODE = Path(__file__).parent / "node"
 CALLBACK = "https://app.example/callback"
-Method = Literal["basic", "body", "none"]
+Method = Literal["basic", "body", "keys", "none"]
 
 
 class Registration(NamedTuple):
@@ -20,6 +20,10 @@ class Registration(NamedTuple):
     client_secret: str | None
     method: Method
     redirect_uri: str = CALLBACK
+    key: dict[str, Any] | None = None
+    """The private key of one that authenticates by keys."""
+    extras: bool = False
+    """Whether the client uses what an application may choose: a resource, pushed requests, tokens bound to a key."""
 
 
 class RefusedError(Exception):
@@ -37,7 +41,7 @@ class Client(Protocol):
         """Read the metadata: the issuer in it."""
         ...
 
-    async def authorize(self, scope: str) -> str:
+    async def authorize(self, scope: str, details: str = "") -> str:
         """The address that a merchant's browser is sent to, for the test environment."""
         ...
 
@@ -54,6 +58,26 @@ class Client(Protocol):
         ...
 
 
+class ClientWithExtras(Client, Protocol):
+    """A client that can do more than the usual."""
+
+    async def read(self, url: str) -> dict[str, Any]:
+        """What is at this address of the API, for the last access token."""
+        ...
+
+    async def start(self, scope: str, details: str = "") -> dict[str, Any]:
+        """The codes of a device."""
+        ...
+
+    async def poll(self) -> dict[str, Any]:
+        """The tokens of the device. Raises `RefusedError`."""
+        ...
+
+    async def introspect(self) -> dict[str, Any]:
+        """What the service says of the last access token."""
+        ...
+
+
 class NodeClient:
     """A client from npm: a module of ours drives it in a process of its own, a line for each step."""
 
@@ -64,9 +88,9 @@ class NodeClient:
         """As the protocol says."""
         return await self._do("discover", **registration._asdict())
 
-    async def authorize(self, scope: str) -> str:
+    async def authorize(self, scope: str, details: str = "") -> str:
         """As the protocol says."""
-        return await self._do("authorize", scope=scope)
+        return await self._do("authorize", scope=scope, details=details)
 
     async def exchange(self, callback: str) -> dict[str, Any]:
         """As the protocol says."""
@@ -76,8 +100,20 @@ class NodeClient:
         """As the protocol says."""
         return await self._do("refresh")
 
+    async def read(self, url: str) -> dict[str, Any]:
+        """As the protocol says."""
+        return await self._do("read", url=url)
+
+    async def start(self, scope: str, details: str = "") -> dict[str, Any]:
+        """As the protocol says."""
+        return await self._do("start", scope=scope, details=details)
+
+    async def poll(self) -> dict[str, Any]:
+        """As the protocol says."""
+        return await self._do("poll")
+
     async def introspect(self) -> dict[str, Any]:
-        """What the service says of the last access token; only of clients that can introspect."""
+        """As the protocol says."""
         return await self._do("introspect")
 
     async def revoke(self) -> None:

@@ -1,5 +1,6 @@
 """Every client, by every way to authenticate that it has: discovery, code with PKCE, refresh, revocation."""
 
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 from urllib.parse import urlsplit
@@ -7,13 +8,17 @@ from urllib.parse import urlsplit
 import pytest
 
 from tests.cast import Actor, Answer, Application, application, consent
-from tests.clients.driven import CALLBACK, Client, Method, RefusedError, Registration, node_client
+from tests.clients.driven import CALLBACK, Client, ClientWithExtras, Method, RefusedError, Registration, node_client
 from tests.clients.python_clients import AuthlibClient, RequestsOAuthlibClient
+from tests.oauth.signatures import Signer
 
 pytestmark = pytest.mark.long
 
 ASKED = "account:read payments:read payments:write offline_access"
 GRANTED = "account:read payments:read offline_access"
+GRANT_TYPES = ["authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code"]
+LIMITS = [{"kind": "refunds", "currency": "EUR", "per_day": "50.00"}]
+DETAILS = json.dumps([{"type": "tollhouse_limits", "limits": LIMITS}])
 METHODS: tuple[Method, ...] = ("basic", "body", "none")
 PYTHON = {"authlib": AuthlibClient, "requests-oauthlib": RequestsOAuthlibClient}
 NPM = pytest.mark.xdist_group("npm")
@@ -86,26 +91,65 @@ async def test_the_whole_way(client: Client, registration: tuple[Application, Re
     assert refused.value.code == "invalid_grant"
 
 
-@NPM
-@pytest.mark.parametrize("registration", ["basic", "body"], indirect=True)
-@pytest.mark.usefixtures("npm_packages")
-async def test_pushed_requests_resources_and_introspection(
-    registration: tuple[Application, Registration], alice: Actor
+@pytest.fixture(params=["authlib", pytest.param("oauth4webapi", marks=NPM), pytest.param("openid-client", marks=NPM)])
+async def able(request: pytest.FixtureRequest) -> AsyncIterator[tuple[ClientWithExtras, bool]]:
+    """One of the clients that can do more, and whether it binds its tokens to a key."""
+    if request.param == "authlib":
+        yield AuthlibClient(), False
+        return
+    request.getfixturevalue("npm_packages")
+    async with node_client(request.param) as driven:
+        yield driven, True
+
+
+@pytest.fixture(params=["basic", "body", "keys", "none"])
+async def chosen(request: pytest.FixtureRequest, bob: Actor) -> Registration:
+    """What a developer configures who chooses what there is."""
+    method: Method = request.param
+    signer, settings = Signer(), {"redirect_uris": [CALLBACK], "grant_types": GRANT_TYPES, "require_par": True}
+    if method == "keys":
+        settings |= {"token_endpoint_auth_method": "private_key_jwt", "jwks": {"keys": [signer.public]}}
+    app = await application(bob, "public" if method == "none" else "confidential", **settings)
+    key = signer.key.as_dict(private=True) | {"kid": signer.kid} if method == "keys" else None
+    return Registration(bob.service.url, app.client_id, app.client_secret, method, key=key, extras=True)
+
+
+async def test_what_an_application_may_choose(
+    able: tuple[ClientWithExtras, bool], chosen: Registration, alice: Actor
 ) -> None:
-    app, registered = registration
-    async with node_client("oauth4webapi-extras") as client:
-        assert await client.discover(registered) == registered.issuer
-        url = await client.authorize(ASKED)
-        assert "request_uri=" in url
-        assert "redirect_uri=" not in url
-        await client.exchange(await callback_of(alice, url, GRANTED))
-        tokens = await client.refresh()
-        (await account(app, tokens)).ok()
+    """A resource, pushed requests, limits, signed authentication, bound tokens, introspection."""
+    client, is_bound = able
+    assert await client.discover(chosen) == chosen.issuer
+    url = await client.authorize(ASKED, DETAILS)
+    assert "request_uri=" in url
+    assert "redirect_uri=" not in url
+    first = await client.exchange(await callback_of(alice, url, GRANTED))
+    assert first["token_type"].lower() == ("dpop" if is_bound else "bearer")
+    for _ in range(2):
+        opened = await client.read(f"{chosen.issuer}/api/v2/integration/account")
+        assert opened["merchant_id"] == alice.merchant_id
+        await client.refresh()
+    if chosen.method != "none":
         said = await client.introspect()
         assert said["active"] is True
-        assert (said["aud"], said["sub"]) == (f"{registered.issuer}/api/v2/integration", alice.merchant_id)
-        await client.revoke()
+        assert (said["aud"], said["sub"]) == (f"{chosen.issuer}/api/v2/integration", alice.merchant_id)
+        assert ("cnf" in said) is is_bound
+    await client.revoke()
+    if chosen.method != "none":
         assert await client.introspect() == {"active": False}
+
+
+async def test_devices(able: tuple[ClientWithExtras, bool], chosen: Registration, alice: Actor) -> None:
+    client, is_bound = able
+    await client.discover(chosen)
+    codes = await client.start(ASKED, DETAILS)
+    page = (await alice.form("/device", {"user_code": codes["user_code"]})).ok(303).location
+    (await consent(alice, page, [*GRANTED.split()])).ok(303)
+    tokens = await client.poll()
+    assert tokens["token_type"].lower() == ("dpop" if is_bound else "bearer")
+    opened = await client.read(f"{chosen.issuer}/api/v2/integration/account")
+    assert opened["merchant_id"] == alice.merchant_id
+    await client.refresh()
 
 
 @pytest.mark.covers("O-59")
