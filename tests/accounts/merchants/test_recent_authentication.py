@@ -45,6 +45,7 @@ REVIEWED = {
     "POST /settings/security/address": OWN_PROOF,
     "POST /settings/security/address/withdraw": STOPS,
     "POST /settings/reported-apps/{client_id}": NO_MONEY,
+    "POST /settings/security/passkeys/{passkey_id}/rename": "It changes what the owner calls it.",
     "POST /settings/sessions/others/end": STOPS,
     "POST /settings/sessions/{session_id}/end": STOPS,
     "POST /stepup": OWN_PROOF,

@@ -16,6 +16,7 @@ WHILE_SUSPENDED = {
     "POST /settings/sessions/{session_id}/end",
     f"POST {MERCHANT}/session/confirm",
     "POST /stepup",
+    f"POST {MERCHANT}/session/confirm/options",
     # Revoking keys and grants.
     f"DELETE {MERCHANT}/api-keys/{{api_key_id}}",
     f"DELETE {MERCHANT}/oauth/clients/{{client_id}}",
@@ -27,16 +28,24 @@ WHILE_SUSPENDED = {
     "POST /developers/apps/{client_id}/revoke",
     "POST /settings/connected-apps/{grant_id}/disconnect",
     "POST /{mode}/developers/keys/{api_key_id}/revoke",
-    # Changing the password or the second factor.
+    # Changing the password or second factors.
+    f"DELETE {MERCHANT}/passkeys/{{passkey_id}}",
+    f"POST {MERCHANT}/passkeys",
+    f"POST {MERCHANT}/passkeys/options",
     "POST /settings/password",
     "POST /settings/security/backup-codes",
     "POST /settings/security/confirm",
     "POST /settings/security/off",
+    "POST /settings/security/passkeys",
+    "POST /settings/security/passkeys/{passkey_id}/remove",
+    "POST /settings/security/passkeys/{passkey_id}/rename",
     "POST /settings/security/setup",
 }
 """What a suspended merchant's people may do all the same."""
 WITHOUT_SESSION = {
     f"POST {MERCHANT}/login",
+    f"POST {MERCHANT}/login/passkey",
+    f"POST {MERCHANT}/login/passkey/options",
     f"POST {MERCHANT}/logout",
     f"POST {MERCHANT}/signup",
     "POST /address/confirm/{secret}",

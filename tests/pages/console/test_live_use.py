@@ -25,11 +25,15 @@ AGED = """
 OWN_ACCOUNT = {
     "GET /operator/security",
     "GET /operator/security/off",
+    "GET /operator/security/passkeys/new",
     "GET /operator/security/setup",
     "GET /operator/stepup",
     "POST /operator/security/backup-codes",
     "POST /operator/security/confirm",
     "POST /operator/security/off",
+    "POST /operator/security/passkeys",
+    "POST /operator/security/passkeys/{passkey_id}/remove",
+    "POST /operator/security/passkeys/{passkey_id}/rename",
     "POST /operator/security/setup",
     "POST /operator/stepup",
 }

@@ -134,7 +134,7 @@ async def undo(request: Request, secret: str) -> AddressChange:
     """Restore the old address, and end what could have been made by whoever changed it. Undone already, nothing happens.
 
     Every session ends and the password opens nothing: a link to choose another one is sent to the old address. API keys that
-    the person made since the request, connections that the person allowed and a second factor that was turned on are
+    the person made since the request, connections that the person allowed and second factors that were added are
     revoked. Raises `MailLinkExpired`.
     """
     found = await find(request, "undo_address", secret)

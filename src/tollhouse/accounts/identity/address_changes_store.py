@@ -3,6 +3,7 @@
 from datetime import datetime
 from uuid import UUID
 
+from tollhouse.accounts.identity import second_factor_store
 from tollhouse.accounts.identity.model import AddressChange
 from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
 from tollhouse.kernel.connections import ChangedConnection
@@ -63,10 +64,7 @@ REVOKE_GRANTS = f"""
     RETURNING {CHANGED_CONNECTION}
 """
 REMOVE_FACTOR = "DELETE FROM second_factors WHERE holder_id = $1 AND coalesce(confirmed_at, created_at) >= $2"
-REMOVE_CODES = """
-    DELETE FROM backup_codes
-    WHERE holder_id = $1 AND NOT EXISTS (SELECT FROM second_factors WHERE holder_id = $1)
-"""
+REMOVE_PASSKEYS = "DELETE FROM passkeys WHERE holder_id = $1 AND created_at >= $2"
 # Confirmed ones stay: they say who could sign in to a merchant.
 DELETE_UNCONFIRMED = """
     DELETE FROM address_changes WHERE id IN (
@@ -131,7 +129,7 @@ async def revoke_grants(tx: Tx, user_id: UUID, since: datetime, now: datetime) -
 
 
 async def remove_factor(tx: Tx, user_id: UUID, since: datetime) -> bool:
-    """Remove the second factor if it was turned on since then."""
-    removed = await tx.execute(REMOVE_FACTOR, user_id, since) == 1
-    await tx.execute(REMOVE_CODES, user_id)
-    return removed
+    """Remove the authenticator and the passkeys that were added since then, and backup codes without either."""
+    removed = await tx.execute(REMOVE_FACTOR, user_id, since) + await tx.execute(REMOVE_PASSKEYS, user_id, since)
+    await second_factor_store.delete_unprotected_codes(tx, user_id)
+    return removed > 0

@@ -9,6 +9,7 @@ from secrets import token_bytes
 from typing import Literal, Self
 from uuid import UUID
 
+import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.audit import record
@@ -23,6 +24,7 @@ from tollhouse.accounts.identity.webauthn_model import (
     Ceremony,
     ChallengeExpired,
     ClientData,
+    CreationOptions,
     CredentialDescriptor,
     PasskeyAssertion,
     PasskeyCopied,
@@ -91,6 +93,25 @@ def sign_in_options(request: Request, kind: HolderKind) -> RequestOptions:
     browser = cookies.cookie_value(request, name) or random_base62(BODY_CHARS)
     cookies.set_on_response(request, browser, PASSKEY_CHALLENGE_S, BROWSER_COOKIES[kind])
     return _options(request, kind, browser.encode(), [])
+
+
+def sign_in_attribute(request: Request, kind: HolderKind) -> str:
+    """`sign_in_options` for a page; empty if this server has no passkeys."""
+    is_available = RelyingParty.of(request.services.settings) is not None
+    return as_attribute(sign_in_options(request, kind)) if is_available else ""
+
+
+async def confirmation_attribute(request: Request, holder: Holder) -> str:
+    """`confirmation_options` for a page; empty if the account has no passkey that works here."""
+    if RelyingParty.of(request.services.settings) is None:
+        return ""
+    options = await confirmation_options(request, holder)
+    return as_attribute(options) if options.allow_credentials else ""
+
+
+def as_attribute(options: RequestOptions | CreationOptions) -> str:
+    """Options for an attribute of a page, as JSON."""
+    return msgspec.json.encode(options).decode()
 
 
 async def confirmation_options(request: Request, holder: Holder) -> RequestOptions:

@@ -157,19 +157,34 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
             raise
         except ApiError as cause:
             error = cause
-    context = _context(operator, request.path, stepup.carried_fields(form), error, cancel_path=CONSOLE.cancel_path(request))
+    context = await _context(
+        request, operator, request.path, stepup.carried_fields(form), error, cancel_path=CONSOLE.cancel_path(request)
+    )
     raise ReauthenticationPage(TEMPLATE, None if error is None else error.headers, **context)
 
 
-def confirmation_page(request: Request, operator: Operator, form: Form, error: ApiError | None = None) -> Response:
+async def confirmation_page(request: Request, operator: Operator, form: Form, error: ApiError | None = None) -> Response:
     """The page that asks for the password and then opens the page `to` of this form."""
     fields = stepup.page_fields(CONSOLE, form)
-    return stepup.render(request, _context(operator, PATH, fields, error, cancel_path=CONSOLE.read_cancel(form)), error)
+    context = await _context(request, operator, PATH, fields, error, cancel_path=CONSOLE.read_cancel(form))
+    return stepup.render(request, context, error)
 
 
-def _context(
-    operator: Operator, action: str, fields: list[tuple[str, str]], error: ApiError | None, *, cancel_path: str
+async def _context(
+    request: Request,
+    operator: Operator,
+    action: str,
+    fields: list[tuple[str, str]],
+    error: ApiError | None,
+    *,
+    cancel_path: str,
 ) -> dict[str, Any]:
     return stepup.template_context(
-        operator.email, action, fields, error, with_code=operator.has_second_factor, cancel_path=cancel_path
+        operator.email,
+        action,
+        fields,
+        error,
+        with_code=operator.has_second_factor,
+        options=await assertions.confirmation_attribute(request, Holder.of(request, operator)),
+        cancel_path=cancel_path,
     )

@@ -22,7 +22,7 @@ from tollhouse.accounts.identity.webauthn_model import (
     UserEntity,
 )
 from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email, mail_name
+from tollhouse.accounts.mail.model import Email, EmailKind, mail_name
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
@@ -201,6 +201,15 @@ async def remove(work: Work, holder: Holder, passkey_id: UUID) -> None:
     await outbox.enqueue(work.tx, _email(holder, "passkey_removed", facts), work.now)
 
 
+async def announce_factor(work: Work, holder: Holder, event: Literal["factor_on", "factor_off"]) -> None:
+    """Announce by email that an authenticator was added or removed; the first factor ends the other sessions."""
+    state = await second_factor_store.state(work.tx, holder.holder_id)
+    facts = {"passkeys": str(state["passkeys"])} if state is not None and state["passkeys"] else {}
+    if event == "factor_on" and holder.person is not None:
+        await sessions.revoke_other_sessions(work, holder.person)
+    await outbox.enqueue(work.tx, _email(holder, event, facts), work.now)
+
+
 async def _lock_session(work: Work, holder: Holder) -> bool:
     lock = sessions_store.lock if holder.kind == "person" else operators_store.lock
     return await lock(work.tx, holder.session_hash)
@@ -212,6 +221,6 @@ async def _record_event(work: Work, holder: Holder, event: AuditEventType, passk
         await record.event(work, holder.person.merchant_id, event, subject=passkey_id, name=name)
 
 
-def _email(holder: Holder, kind: Literal["passkey_added", "passkey_removed"], facts: dict[str, str]) -> Email:
+def _email(holder: Holder, kind: EmailKind, facts: dict[str, str]) -> Email:
     user_id = None if holder.person is None else holder.holder_id
     return Email(kind, holder.email, holder.language, user_id, facts)

@@ -209,9 +209,16 @@ def carried_fields(form: Form) -> list[tuple[str, str]]:
 
 
 def template_context(
-    email: str, action: str, fields: list[tuple[str, str]], error: ApiError | None, *, with_code: bool, cancel_path: str
+    email: str,
+    action: str,
+    fields: list[tuple[str, str]],
+    error: ApiError | None,
+    *,
+    with_code: bool,
+    options: str,
+    cancel_path: str,
 ) -> dict[str, Any]:
-    """The context of the template. `action` is where its form is sent, with hidden `fields`."""
+    """The context of the template. `action` is where its form is sent, with hidden `fields`; `options` are for a passkey."""
     message = "" if error is None else error.message
     return {
         "email": email,
@@ -219,6 +226,7 @@ def template_context(
         "fields": fields,
         "message": "Incorrect password." if isinstance(error, InvalidCredentials) else message,
         "with_code": with_code,
+        "options": options,
         "carries_form": not action.endswith(PATH),
         "cancel_path": cancel_path,
     }
@@ -241,4 +249,7 @@ async def _context(
     cancel_path: str,
 ) -> dict[str, Any]:
     with_code = await second_factor.state(request.services.db, person.user_id) is not None
-    return template_context(person.email, action, fields, error, with_code=with_code, cancel_path=cancel_path)
+    options = await assertions.confirmation_attribute(request, Holder.of(request, person))
+    return template_context(
+        person.email, action, fields, error, with_code=with_code, options=options, cancel_path=cancel_path
+    )

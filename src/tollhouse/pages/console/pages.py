@@ -3,26 +3,25 @@
 from functools import partial
 from importlib.metadata import version
 from urllib.parse import urlencode
+from uuid import UUID
 
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import mfa_pending, operators
+from tollhouse.accounts.identity import assertions, mfa_pending, operators, second_factor
+from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.guards import anyone, visitor
 from tollhouse.accounts.identity.model import Operator, SignInFirst
 from tollhouse.accounts.identity.operators import operator_account_page, operator_confirm_page, operator_page
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
+from tollhouse.accounts.identity.second_factor_pages import add_operations
 from tollhouse.accounts.identity.stepup import CONSOLE, is_recent
-from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email
+from tollhouse.accounts.identity.two_factor_account import TwoFactorAccount
 from tollhouse.http.forms import by_field, parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
-from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other, with_headers_of
-from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.pages.console import overview_store, store, users
@@ -37,7 +36,7 @@ WITHDRAWALS_SHOWN = 5
 @OPERATIONS.add("GET", "/operator/signin", guard=anyone)
 async def sign_in_page(request: Request) -> Response:
     """The sign-in form. `to` is the page to open afterwards."""
-    return page(request, "console/signin.html", to=CONSOLE.read(parse_form(request.query)), email="", message="")
+    return _sign_in_page(request, CONSOLE.read(parse_form(request.query)))
 
 
 @OPERATIONS.add("POST", "/operator/signin", guard=visitor)
@@ -46,22 +45,25 @@ async def sign_in(request: Request) -> Response:
     form = request.form()
     email, to = form.one("email") or "", CONSOLE.read(form)
     try:
-        secret = await users.sign_in(request, email, form.one("password") or "")
+        if sent := form.one("passkey"):
+            secret = await users.sign_in_by_passkey(request, assertions.read_form(sent))
+        else:
+            secret = await users.sign_in(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
         response = see_other(f"/operator/signin/2fa?{urlencode({'to': to})}")
         return mfa_pending.set_cookie(request, response, "operator_signin", required.holder_id)
     except ApiError as error:
-        response = page(request, "console/signin.html", error.status, to=to, email=email, message=error.message)
-        return with_headers_of(error, response)
+        return _sign_in_page(request, to, email, error)
     return operators.set_cookie(request, see_other(to), secret)
 
 
 @OPERATIONS.add("GET", "/operator/signin/2fa", guard=anyone)
 async def code_page(request: Request) -> Response:
     """The form for the code of the second factor, after the password."""
-    if mfa_pending.account_id(request, "operator_signin") is None:
+    operator_id = mfa_pending.account_id(request, "operator_signin")
+    if operator_id is None:
         return see_other(CONSOLE.sign_in)
-    return page(request, "console/signin_code.html", to=CONSOLE.read(parse_form(request.query)), message="")
+    return await _code_page(request, operator_id, CONSOLE.read(parse_form(request.query)))
 
 
 @OPERATIONS.add("POST", "/operator/signin/2fa", guard=visitor)
@@ -72,13 +74,30 @@ async def sign_in_by_code(request: Request) -> Response:
     if operator_id is None:
         return see_other(CONSOLE.sign_in)
     try:
-        secret = await users.finish_sign_in(request, operator_id, form.one("code") or "")
+        if sent := form.one("passkey"):
+            secret = await users.sign_in_by_passkey(request, assertions.read_form(sent), operator_id)
+        else:
+            secret = await users.finish_sign_in(request, operator_id, form.one("code") or "")
     except SecondFactorChanged:
         return see_other(CONSOLE.sign_in)
     except ApiError as error:
-        response = page(request, "console/signin_code.html", error.status, to=to, message=error.message)
-        return with_headers_of(error, response)
+        return await _code_page(request, operator_id, to, error)
     return mfa_pending.clear_cookie(request, operators.set_cookie(request, see_other(to), secret), "operator_signin")
+
+
+def _sign_in_page(request: Request, to: str, email: str = "", error: ApiError | None = None) -> Response:
+    options = assertions.sign_in_attribute(request, "operator")
+    status, message = (200, "") if error is None else (error.status, error.message)
+    response = page(request, "console/signin.html", status, to=to, email=email, message=message, options=options)
+    return response if error is None else with_headers_of(error, response)
+
+
+async def _code_page(request: Request, operator_id: UUID, to: str, error: ApiError | None = None) -> Response:
+    factors = await second_factor.state(request.services.db, operator_id)
+    options = assertions.sign_in_attribute(request, "operator") if factors is not None and factors.passkeys else ""
+    status, message = (200, "") if error is None else (error.status, error.message)
+    response = page(request, "console/signin_code.html", status, to=to, message=message, options=options, factors=factors)
+    return response if error is None else with_headers_of(error, response)
 
 
 @OPERATIONS.add("POST", "/operator/signout", guard=visitor)
@@ -158,7 +177,7 @@ async def step_up_page(request: Request, caller: Operator) -> Response:
     form = parse_form(request.query)
     if is_recent(caller, request.now):
         return see_other(CONSOLE.read(form))
-    return operators.confirmation_page(request, caller, form)
+    return await operators.confirmation_page(request, caller, form)
 
 
 @OPERATIONS.add("POST", operators.PATH, guard=operator_confirm_page)
@@ -170,17 +189,13 @@ async def step_up(request: Request, caller: Operator) -> Response:
     except SignInFirst:
         raise
     except ApiError as error:
-        return operators.confirmation_page(request, caller, form, error)
+        return await operators.confirmation_page(request, caller, form, error)
     return see_other(CONSOLE.read(form))
 
 
 def _account(request: Request, operator: Operator) -> TwoFactorAccount:
     render = partial(page, request, frame="console/layout.html", operator=operator, here="security")
-
-    async def notify(work: Work, event: FactorEvent) -> None:
-        await outbox.enqueue(work.tx, Email(event, operator.email, language_of(request)), request.now)
-
-    return TwoFactorAccount(operator.operator_id, operator.email, SECURITY, render, notify)
+    return TwoFactorAccount(Holder.of(request, operator), SECURITY, render)
 
 
 add_operations(OPERATIONS, SECURITY, _account, read=operator_account_page, write=operator_account_page)

@@ -6,15 +6,15 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import sessions, sessions_store
+from tollhouse.accounts.identity import sessions_store
+from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
-from tollhouse.accounts.identity.second_factor_pages import FactorEvent, TwoFactorAccount, add_operations
+from tollhouse.accounts.identity.second_factor_pages import add_operations
 from tollhouse.accounts.identity.sessions import revoke_other_sessions, revoke_session
 from tollhouse.accounts.identity.sessions_store import ActiveSession
-from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email
+from tollhouse.accounts.identity.two_factor_account import TwoFactorAccount
 from tollhouse.http.forms import flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -30,13 +30,7 @@ ROOT = "/settings/security"
 
 def _account(request: Request, person: Person) -> TwoFactorAccount:
     render = partial(page, request, frame="http/shell.html", person=person, here="security")
-
-    async def notify(work: Work, event: FactorEvent) -> None:
-        if event == "factor_on":
-            await sessions.revoke_other_sessions(work, person)
-        await outbox.enqueue(work.tx, Email(event, person.email, person.language, person.user_id), request.now)
-
-    return TwoFactorAccount(person.user_id, person.email, ROOT, render, notify)
+    return TwoFactorAccount(Holder.of(request, person), ROOT, render)
 
 
 add_operations(

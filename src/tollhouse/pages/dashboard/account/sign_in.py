@@ -7,12 +7,12 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import guards, mfa_pending, sessions, stepup
+from tollhouse.accounts.identity import assertions, guards, mfa_pending, second_factor, sessions, stepup
 from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
-from tollhouse.accounts.identity.sessions import finish_sign_in
+from tollhouse.accounts.identity.sessions import finish_sign_in, sign_in_by_passkey
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.merchants import actions, store
@@ -44,15 +44,7 @@ async def start(request: Request) -> Response:
 @OPERATIONS.add("GET", "/signin", guard=anyone)
 async def sign_in_page(request: Request) -> Response:
     """The sign-in form. `request` is the authorization request to continue with, or `to` the page."""
-    notice = NOTICES.get(flash_message(request.query), "")
-    return page(
-        request,
-        "dashboard/account/signin.html",
-        continuation=Continuation.of(parse_form(request.query)),
-        email="",
-        message="",
-        notice=notice,
-    )
+    return _sign_in_page(request, parse_form(request.query), notice=NOTICES.get(flash_message(request.query), ""))
 
 
 @OPERATIONS.add("POST", "/signin", guard=visitor)
@@ -61,32 +53,26 @@ async def sign_in(request: Request) -> Response:
     form = request.form()
     email = form.one("email") or ""
     try:
-        secret = await sign_in_user(request, email, form.one("password") or "")
+        if sent := form.one("passkey"):
+            secret = await sign_in_by_passkey(request, assertions.read_form(sent))
+        else:
+            secret = await sign_in_user(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
         return mfa_pending.set_cookie(
             request, see_other(Continuation.of(form).after("/signin/2fa")), "signin", required.holder_id
         )
     except ApiError as error:
-        response = page(
-            request,
-            "dashboard/account/signin.html",
-            error.status,
-            continuation=Continuation.of(form),
-            email=email,
-            message=error.message,
-            notice="",
-        )
-        return with_headers_of(error, response)
+        return _sign_in_page(request, form, email, error)
     return sessions.set_cookie(request, see_other(Continuation.of(form).path), secret)
 
 
 @OPERATIONS.add("GET", "/signin/2fa", guard=anyone)
 async def code_page(request: Request) -> Response:
     """The form for the code, after the password."""
-    form = parse_form(request.query)
-    if mfa_pending.account_id(request, "signin") is None:
+    form, user_id = parse_form(request.query), mfa_pending.account_id(request, "signin")
+    if user_id is None:
         return see_other(Continuation.of(form).after("/signin"))
-    return page(request, "dashboard/account/signin_code.html", continuation=Continuation.of(form), message="")
+    return await _code_page(request, user_id, form)
 
 
 @OPERATIONS.add("POST", "/signin/2fa", guard=visitor)
@@ -98,21 +84,49 @@ async def sign_in_by_code(request: Request) -> Response:
         return see_other(Continuation.of(form).after("/signin"))
     verified_at = mfa_pending.password_verified_at(request, "signin")
     try:
-        secret = await finish_sign_in(request, user_id, verified_at, form.one("code") or "")
+        if sent := form.one("passkey"):
+            secret = await sign_in_by_passkey(request, assertions.read_form(sent), user_id)
+        else:
+            secret = await finish_sign_in(request, user_id, verified_at, form.one("code") or "")
     except SecondFactorChanged:
         return see_other(Continuation.of(form).after("/signin"))
     except ApiError as error:
-        response = page(
-            request,
-            "dashboard/account/signin_code.html",
-            error.status,
-            continuation=Continuation.of(form),
-            message=error.message,
-        )
-        return with_headers_of(error, response)
+        return await _code_page(request, user_id, form, error)
     return mfa_pending.clear_cookie(
         request, sessions.set_cookie(request, see_other(Continuation.of(form).path), secret), "signin"
     )
+
+
+def _sign_in_page(
+    request: Request, form: Form, email: str = "", error: ApiError | None = None, notice: str = ""
+) -> Response:
+    status, message = (200, "") if error is None else (error.status, error.message)
+    response = page(
+        request,
+        "dashboard/account/signin.html",
+        status,
+        continuation=Continuation.of(form),
+        email=email,
+        message=message,
+        notice=notice,
+        options=assertions.sign_in_attribute(request, "person"),
+    )
+    return response if error is None else with_headers_of(error, response)
+
+
+async def _code_page(request: Request, user_id: UUID, form: Form, error: ApiError | None = None) -> Response:
+    factors = await second_factor.state(request.services.db, user_id)
+    status, message = (200, "") if error is None else (error.status, error.message)
+    response = page(
+        request,
+        "dashboard/account/signin_code.html",
+        status,
+        continuation=Continuation.of(form),
+        message=message,
+        factors=factors,
+        options=assertions.sign_in_attribute(request, "person") if factors is not None and factors.passkeys else "",
+    )
+    return response if error is None else with_headers_of(error, response)
 
 
 @OPERATIONS.add("GET", "/stepup", guard=signed_in_page("own"))
