@@ -19,7 +19,7 @@ HOSTILE = [DEEP, b"[" * 1_000_000, b"{", b"\xff", b"", b'"\xed\xa0\x80"']
 OWN = {
     "accounts/audit/store.py", "rails/bank/payouts_store.py", "rails/evm/balances_store.py", "rails/chains/store.py",
     "pages/console/overview_store.py", "pages/console/store.py", "payments/disputes/store.py",
-    "accounts/mail/store.py",
+    "accounts/mail/store.py", "accounts/mail/contents.py", "accounts/notifications/store.py",
     "rails/balances/store.py", "payments/receipts/store.py", "payments/refunds/chargeback_responses_store.py",
     "webhooks/endpoints/store.py", "rails/bank/orders_store.py", "platform/database/records.py",
     "kernel/text.py",

@@ -17,6 +17,11 @@ REQUESTS_MONEY = "It asks customers for money, which nobody can pay to anybody b
 NO_MONEY = "It moves no money and decides nothing about where money goes."
 OWN_PROOF = "It asks for the password itself."
 REVIEWED = {
+    "POST /api/v2/merchant/notifications/read-all": NO_MONEY,
+    "POST /api/v2/merchant/notifications/{notification_id}/read": NO_MONEY,
+    "PUT /api/v2/merchant/notification-preferences": NO_MONEY,
+    "POST /{mode}/notifications/read": NO_MONEY,
+    "POST /{mode}/notifications/{notification_id}/read": NO_MONEY,
     "DELETE /api/v2/merchant/api-keys/{api_key_id}": STOPS,
     "DELETE /api/v2/merchant/customers/{customer_id}/notes/{note_id}": NO_MONEY,
     "DELETE /api/v2/merchant/oauth/clients/{client_id}": STOPS,

@@ -100,7 +100,7 @@ async def test_one_email_while_proposals_wait(alice: Actor) -> None:
     (await alice.post("/proposals", CONVERSION, key="2", mode="live")).ok(201)
     (await alice.post("/proposals", CONVERSION, key="3")).ok(201)
     [mail] = await alice.sql(find, alice.email)
-    assert f"/live/proposals/{first['id']}" in mail["facts"]
+    assert f'"subject": "{first["id"]}"' in mail["facts"]
     assert "10.00" in mail["facts"]
     for n in range(5):
         made = (await alice.post("/proposals", CONVERSION, key=f"more-{n}", mode="live")).ok(201).body

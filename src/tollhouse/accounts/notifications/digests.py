@@ -33,11 +33,12 @@ def next_digest(now: datetime, zone: tzinfo, last_on: date | None) -> datetime:
 async def send_due(services: Services) -> None:
     """Enqueue the daily emails that are due, each in a transaction of its own."""
     now = clock.now()
-    while await services.transact(_send_one, now):
+    while await services.transact(send_one, now):
         pass
 
 
-async def _send_one(work: Work) -> bool:
+async def send_one(work: Work) -> bool:
+    """Enqueue the daily email that is due for the longest; False if none is."""
     due = await store.lock_due_digest(work.tx, work.now)
     if due is None:
         return False

@@ -81,8 +81,17 @@ class NewPreferences(Struct, frozen=True, forbid_unknown_fields=True):
 
     preferences: list[NewPreference]
 
+    def chosen(self) -> dict[NotificationKind, MailChoice]:
+        """What is chosen for each kind. Raises `ValidationFailed`."""
+        if field_errors := list(self._errors()):
+            raise ValidationFailed(*field_errors)
+        return {each.kind: each.mail for each in self.preferences}
+
     def rule_errors(self, _context: ValidationContext) -> Iterator[FieldError]:
         """Kinds whose emails are always sent."""
+        return self._errors()
+
+    def _errors(self) -> Iterator[FieldError]:
         for number, preference in enumerate(self.preferences):
             if preference.kind not in CHOOSABLE:
                 yield FieldError(f"preferences[{number}].kind", "invalid_value", ALWAYS_SENT)
@@ -126,6 +135,5 @@ async def read_notification_preferences(caller: Person, db: Pool) -> Preferences
 @OPERATIONS.add("PUT", "/notification-preferences", guard=signed_in("own"), errors=(ValidationFailed,))
 async def save_notification_preferences(caller: Person, body: NewPreferences, work: Work) -> Preferences:
     """Set when emails are sent. They are only sent for live mode and the account."""
-    chosen: dict[NotificationKind, MailChoice] = {each.kind: each.mail for each in body.preferences}
-    await preferences.choose(work, caller.merchant_id, caller.user_id, chosen)
+    await preferences.choose(work, caller.merchant_id, caller.user_id, body.chosen())
     return Preferences(await preferences.list_choices(work.tx, caller.merchant_id, caller.user_id, caller.role))
