@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import msgspec
 import pytest
 
-from tests.accounts.notifications.told import mailed, notify
+from tests.accounts.notifications.notifying import mailed, notify
 from tests.cast import Actor, sign_up
 from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
 from tests.running import Service, settings_for

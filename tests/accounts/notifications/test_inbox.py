@@ -5,7 +5,7 @@ import re
 from datetime import timedelta
 from uuid import uuid4
 
-from tests.accounts.notifications.told import inbox, mailed, notify
+from tests.accounts.notifications.notifying import inbox, mailed, notify
 from tests.cast import Actor, member
 from tests.forms import seen
 from tollhouse.accounts.mail.model import KINDS, NotificationEvent

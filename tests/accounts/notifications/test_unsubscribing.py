@@ -4,7 +4,7 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from tests.accounts.notifications.told import inbox, mailed, notify
+from tests.accounts.notifications.notifying import inbox, mailed, notify
 from tests.cast import Actor
 from tollhouse.accounts.mail.links import Subscription, unsubscribe_path
 from tollhouse.accounts.mail.model import Topic
