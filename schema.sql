@@ -3734,6 +3734,7 @@ CREATE TABLE public.merchants (
     tax_id text DEFAULT ''::text NOT NULL,
     register_entry text DEFAULT ''::text NOT NULL,
     closed_at timestamp with time zone,
+    second_factors_required_at timestamp with time zone,
     CONSTRAINT merchants_address_line1_check CHECK ((char_length(address_line1) <= 100)),
     CONSTRAINT merchants_address_line2_check CHECK ((char_length(address_line2) <= 100)),
     CONSTRAINT merchants_city_check CHECK ((char_length(city) <= 80)),
@@ -4572,6 +4573,12 @@ CREATE TABLE public.state_transitions (
     from_status text NOT NULL,
     to_status text NOT NULL
 );
+CREATE TABLE public.support_refund_limits (
+    merchant_id uuid NOT NULL,
+    currency text NOT NULL,
+    amount_minor bigint NOT NULL,
+    CONSTRAINT support_refund_limits_amount_minor_check CHECK ((amount_minor > 0))
+);
 CREATE TABLE public.test_clocks (
     merchant_id uuid NOT NULL,
     mode text DEFAULT 'test'::text NOT NULL,
@@ -5348,6 +5355,8 @@ ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_pkey PRIMARY KEY (id_hash);
 ALTER TABLE ONLY public.state_transitions
     ADD CONSTRAINT state_transitions_pkey PRIMARY KEY (record, from_status, to_status);
+ALTER TABLE ONLY public.support_refund_limits
+    ADD CONSTRAINT support_refund_limits_pkey PRIMARY KEY (merchant_id, currency);
 ALTER TABLE ONLY public.test_clocks
     ADD CONSTRAINT test_clocks_pkey PRIMARY KEY (merchant_id);
 ALTER TABLE ONLY public.transaction_steps
@@ -6046,6 +6055,8 @@ ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_of_member FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.support_refund_limits
+    ADD CONSTRAINT support_refund_limits_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.test_clocks
     ADD CONSTRAINT test_clocks_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.transaction_steps

@@ -10,7 +10,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qs, urlencode, urlsplit
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import aiohttp
 import msgspec
@@ -18,6 +18,10 @@ import pytest
 from multidict import CIMultiDictProxy
 
 from tests.running import Service
+from tollhouse.accounts.identity.model import Person
+from tollhouse.kernel import clock
+from tollhouse.kernel.ids import MerchantId, UserId
+from tollhouse.kernel.roles import Role
 
 PASSWORD = "correct horse battery"  # noqa: S105 - of people who do not exist
 INTEGRATION = "/api/v2/integration"
@@ -306,6 +310,28 @@ async def join(actor: Actor, of: Actor, role: str) -> None:
         f"UPDATE sessions SET merchant_id = $2::uuid WHERE user_id = {user}",  # noqa: S608
         actor.email,
         of.merchant_id,
+    )
+
+
+def person_of(user_id: UUID, merchant_id: UUID, role: Role = "owner") -> Person:
+    """The person as a guard hands it to actions."""
+    now = clock.now()
+    return Person(
+        user_id=UserId(user_id),
+        email="",
+        merchant_id=MerchantId(merchant_id),
+        business_name="",
+        role=role,
+        suspended=False,
+        session_id=user_id,
+        session_hash=b"",
+        user_created_at=now,
+        merchant_created_at=now,
+        authenticated_at=now,
+        time_zone="UTC",
+        language="en",
+        verified=True,
+        remembered_mode=None,
     )
 
 

@@ -13,6 +13,7 @@ import msgspec
 from tests.adversary_model import selling
 from tests.adversary_model.quay import NAME, PAYER
 from tests.adversary_model.story import Key, Returned, Story
+from tests.cast import person_of
 from tollhouse.accounts.identity.store import INSERT_API_KEY
 from tollhouse.accounts.spending.model import NO_LIMITS, Limit, Limits
 from tollhouse.http.operations import Operation
@@ -176,11 +177,12 @@ def _decide(story: Story, proposal_id: UUID, *, is_approved: bool) -> Any:
         async def transact(action: Any) -> Any:
             return await services.transact(action, now, Actor("person", str(PERSON)))
 
+        person = person_of(PERSON, story.shop.merchant_id)
         if is_approved:
-            return await actions.approve(transact, PERSON, proposal)
+            return await actions.approve(transact, person, proposal)
 
         async def reject(work: Work) -> Proposal:
-            return await actions.reject(work, PERSON, proposal)
+            return await actions.reject(work, person, proposal)
 
         return await transact(reject)
 

@@ -4,12 +4,13 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import asyncpg
 import pytest
+from yarl import URL
 
-from tests.cast import PASSWORD, Actor, join, member, set_role
+from tests.cast import HIDDEN, PASSWORD, Actor, application, consent, join, member, set_role
 
 LEAVE = "UPDATE members SET removed_at = now() WHERE merchant_id = $1::uuid AND user_id = $2"
 ROLE = "UPDATE members SET role = $3 WHERE merchant_id = $1::uuid AND user_id = $2"
@@ -158,3 +159,72 @@ async def test_the_version_before_signs_up_and_in(alice: Actor) -> None:
         row["id"],
     )
     assert (found["role"], found["merchant_id"]) == ("owner", row["merchant"])
+
+
+async def test_a_session_changes_its_merchant(alice: Actor, bob: Actor, carol: Actor) -> None:
+    own = bob.merchant_id
+    await join(bob, alice, "support")
+    before = bob.http.cookie_jar.filter_cookies(URL(bob.service.url))
+    answer = await bob.dashboard("POST", "/session/merchant", {"merchant_id": own})
+    assert answer.ok().body["merchant"]["merchant_id"] == own
+    assert answer.body["role"] == "owner"
+    assert await acts_for(bob) == own
+    after = bob.http.cookie_jar.filter_cookies(URL(bob.service.url))
+    assert before != after
+    for stranger in (carol.merchant_id, str(uuid4())):
+        (await bob.dashboard("POST", "/session/merchant", {"merchant_id": stranger})).refused("not_found", 404)
+    assert await acts_for(bob) == own
+    for merchant_id in (own, alice.merchant_id):
+        [row] = await bob.sql(
+            "SELECT author FROM audit_lines WHERE merchant_id = $1::uuid AND deed = 'session.switched'", merchant_id
+        )
+        assert row["author"] == await user_id(bob)
+    await bob.sql(LEAVE, alice.merchant_id, await user_id(bob))
+    (await bob.dashboard("POST", "/session/merchant", {"merchant_id": alice.merchant_id})).refused("not_found", 404)
+
+
+async def test_consent_asks_which_merchant(alice: Actor, bob: Actor, carol: Actor) -> None:
+    app, own = await application(carol), bob.merchant_id
+    await join(bob, alice, "administrator")
+    started = (await bob.send("GET", app.authorize_path("account:read"))).ok(303)
+    shown = (await bob.send("GET", started.location)).ok()
+    assert "Which merchant account?" in shown.text
+    assert "Alice&#39;s Coffee" in shown.text
+    assert 'name="decision"' not in shown.text
+    hidden = dict(HIDDEN.findall(shown.text))
+    for wrong in (carol.merchant_id, ""):
+        (await bob.form(started.location + "/merchant", {**hidden, "merchant_id": wrong})).refused("not_found", 404)
+    refused = await bob.form(started.location + "/merchant", {"merchant_id": own, "form_token": "x"})
+    refused.refused("forbidden", 403)
+    chosen = (await bob.form(started.location + "/merchant", {**hidden, "merchant_id": own})).ok(303)
+    assert await acts_for(bob) == own
+    answer = await consent(bob, chosen.location, ["account:read"])
+    token = (await app.exchange(answer.ok(303).query["code"])).ok().body["access_token"]
+    assert (await app.api(token, "GET", "/account")).ok().body["merchant_id"] == own
+
+
+async def test_an_owner_requires_second_factors_of_all(alice: Actor) -> None:
+    async with member(alice, "finance") as fred, member(alice, "administrator") as ada:
+        required = {"second_factors_required": True}
+        (await ada.dashboard("PUT", "/team", required)).refused("role_forbidden", 403)
+        (await alice.dashboard("PUT", "/team", required)).refused("second_factor_missing", 403)
+        await alice.sql("UPDATE merchants SET second_factors_required_at = now() WHERE id = $1::uuid", alice.merchant_id)
+        (await fred.dashboard("GET", "/api-keys")).refused("second_factor_missing", 403)
+        (await fred.send("GET", "/test/home", headers={"Accept": "text/html"})).ok(403)
+        (await fred.send("GET", "/settings/security")).ok()
+        (await fred.dashboard("GET", "/session")).ok()
+
+
+async def test_settings_of_the_team_are_validated(alice: Actor) -> None:
+    limits = [{"currency": "EUR", "amount": "50.00"}, {"currency": "USD", "amount": "20.00"}]
+    saved = (await alice.dashboard("PUT", "/team", {"support_refunds": limits})).ok().body
+    assert saved == {"support_refunds": limits, "second_factors_required": False}
+    assert (await alice.dashboard("PUT", "/team", {})).ok().body == saved
+    for wrong, field in (
+        ([{"currency": "XXX", "amount": "1.00"}], "support_refunds.0.currency"),
+        ([{"currency": "EUR", "amount": "0"}], "support_refunds.0.amount"),
+        ([{"currency": "EUR", "amount": "1.001"}], "support_refunds.0.amount"),
+        ([*limits, limits[0]], "support_refunds.2.currency"),
+    ):
+        assert field in (await alice.dashboard("PUT", "/team", {"support_refunds": wrong})).field_errors()
+    assert (await alice.dashboard("GET", "/team")).ok().body == saved

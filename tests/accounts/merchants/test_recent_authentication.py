@@ -34,6 +34,7 @@ REVIEWED = {
     "PATCH /api/v2/merchant/passkeys/{passkey_id}": "It changes what the owner calls it.",
     "POST /api/v2/merchant/session/confirm": OWN_PROOF,
     "POST /api/v2/merchant/session/confirm/options": "It is the first step of the proof.",
+    "POST /api/v2/merchant/session/merchant": "It moves nothing: each action asks again.",
     "POST /api/v2/merchant/stop-everything": STOPS,
     "POST /device": "It leads to the consent page, which asks for the password in live mode.",
     "POST /developers/apps/{client_id}/connections/disconnect": STOPS,

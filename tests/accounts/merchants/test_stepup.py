@@ -98,6 +98,7 @@ DECLARED = {
     "POST /{mode}/withdrawals/schedules": "live",
     "POST /{mode}/withdrawals/schedules/{schedule_id}/resume": "live",
     "PUT /api/v2/merchant/oauth/clients/{client_id}": "by_content",
+    "PUT /api/v2/merchant/team": "always",
 }
 """Every operation of a merchant's person that wants recent authentication, JSON and pages alike. A new one of a kind that is
 listed in the interface stands here too, or this test fails."""

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from tests.cast import sign_up
+from tests.cast import person_of, sign_up
 from tests.invariants import broken_invariants
 from tests.payments.bank import purse
 from tests.payments.killing import FusedPool, every_row, fused_services, kill_everywhere
@@ -53,10 +53,10 @@ async def test_an_approval_is_made_or_not(desk: Desk, services: Services, operat
     proposal = await store.get_of_merchant(
         services.db, MerchantId(UUID(desk.merchant.merchant_id)), UUID(proposed["id"]), clock.now()
     )
-    by = Actor("person", str(user["id"]))
+    by, person = Actor("person", str(user["id"])), person_of(user["id"], UUID(desk.merchant.merchant_id))
 
     async def approve() -> Any:
-        return await actions.approve(lambda act: services.transact(act, clock.now(), by), user["id"], proposal)
+        return await actions.approve(lambda act: services.transact(act, clock.now(), by), person, proposal)
 
     async def look() -> list[Any]:
         return await every_row(desk.merchant, ("proposals", "audit_lines", "withdrawals", "conversions", *TABLES))

@@ -27,6 +27,7 @@ from tollhouse.accounts.identity.model import (
     Person,
     ProposalRequired,
     RoleForbidden,
+    SecondFactorMissing,
     SignInFirst,
     TestModeOnly,
 )
@@ -163,6 +164,8 @@ class SessionGuard:
             person = await _with_navigation(request, person)
         mode = self._mode(request)
         person.require(self.permission, mode)
+        if person.lacks_factor and self.permission != "own":
+            raise SecondFactorMissing
         if request.method not in cookies.SAFE and self.permission != "own":
             request.before_action = lambda tx: _hold_role(tx, person, self.permission, mode)
         return person

@@ -15,7 +15,7 @@ from tollhouse.kernel.ids import ApiKeyId, ClientId, GrantId, MerchantId, Mode, 
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.roles import NAMES, Permission, Role, grantable, may, who_may
 from tollhouse.kernel.scopes import Scopes
-from tollhouse.kernel.text import Text, as_text
+from tollhouse.kernel.text import Text, Translatable, as_text
 
 ALGORITHMS = ("ES256", "PS256", "Ed25519", "EdDSA")
 """Of signed tokens that others made. EdDSA with Ed25519 keys, under its old and its new name (RFC 9864).
@@ -98,6 +98,8 @@ class Person(Struct, frozen=True):
     language: str
     verified: bool
     remembered_mode: Mode | None
+    lacks_factor: bool = False
+    """Whether the merchant requires a second factor, and the user has none."""
     live_disputes: int = 0
     test_disputes: int = 0
     unread_notifications: int = 0
@@ -207,14 +209,25 @@ class RoleForbidden(ApiError):
     code, status, message = "role_forbidden", 403, "Your role does not allow this."
     solution = "Ask a member with one of `roles`, or an owner for another role. Teams lists what each role may do."
 
-    def __init__(self, role: Role, allowed: list[Role]) -> None:
+    def __init__(self, role: Role, allowed: list[Role], message: Translatable | None = None) -> None:
         first, *others = [Text("%(role)s", role=as_text(NAMES[each])) for each in allowed]
         for other in others:
             first = Text("%(roles)s, %(role)s", roles=first, role=other)
         super().__init__(
-            Text("Your role (%(role)s) does not allow this. It needs: %(roles)s.", role=as_text(NAMES[role]), roles=first),
+            message
+            or Text(
+                "Your role (%(role)s) does not allow this. It needs: %(roles)s.", role=as_text(NAMES[role]), roles=first
+            ),
             members={"role": role, "roles": list(allowed)},
         )
+
+
+class SecondFactorMissing(ApiError):
+    """403: an owner requires second factors of all members, and the user has none."""
+
+    code, status = "second_factor_missing", 403
+    message = "This merchant account requires two-factor authentication. Turn it on under Security first."
+    solution = "Set up two-factor authentication or a passkey under Security, then repeat the request."
 
 
 class NoMembership(ApiError):

@@ -62,6 +62,11 @@ async def state(db: Pool | Tx, holder_id: UUID) -> Row | None:
     return await db.fetchrow(STATE, holder_id)
 
 
+async def has_any(tx: Tx, holder_id: UUID) -> bool:
+    """Whether the account has two-factor authentication."""
+    return await tx.fetchrow(STATE, holder_id) is not None
+
+
 async def pending_secret(db: Pool, holder_id: UUID, since: datetime) -> Encrypted | None:
     """The secret that was created after `since` and not confirmed."""
     return encrypted(await db.fetchrow(PENDING, holder_id, since))

@@ -11,7 +11,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import assertions, second_factor, users_store
+from tollhouse.accounts.identity import assertions, members_store, second_factor, users_store
 from tollhouse.accounts.identity import sessions_store as store
 from tollhouse.accounts.identity.assertions import Assertion
 from tollhouse.accounts.identity.browsers import browser_of, device_hash, remember_device, system_of, user_agent_of
@@ -25,7 +25,7 @@ from tollhouse.http import cookies
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
-from tollhouse.kernel.errors import ApiError, AuthenticationRequired
+from tollhouse.kernel.errors import ApiError, AuthenticationRequired, NotFound
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
 from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
@@ -82,6 +82,26 @@ async def rotate_secret(request: Request, person: Person) -> Person | None:
         return None
     cookies.set_on_response(request, secret, SESSION_ABSOLUTE_S)
     return structs.replace(person, session_hash=id_hash, authenticated_at=request.now)
+
+
+async def switch_merchant(request: Request, person: Person, merchant_id: UUID) -> str:
+    """Let the session act for another merchant of the user; its new secret. Raises `NotFound` for any other merchant.
+
+    Raises `AuthenticationRequired` if the session has ended.
+    """
+    secret, target = random_base62(BODY_CHARS), MerchantId(merchant_id)
+
+    async def switch(work: Work) -> None:
+        if await members_store.lock_role(work.tx, target, person.user_id) is None:
+            raise NotFound
+        if not await store.switch(work.tx, person, digest(secret), target):
+            raise AuthenticationRequired
+        for each in (person.merchant_id, target):
+            await record.event(work, each, "session.switched", changed=new_values(merchant=target))
+
+    await request.transact(switch)
+    cookies.set_on_response(request, secret, SESSION_ABSOLUTE_S)
+    return secret
 
 
 def set_cookie(request: Request, response: Response, secret: str) -> Response:

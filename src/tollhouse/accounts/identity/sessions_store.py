@@ -14,6 +14,9 @@ PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name, b.role,
            m.suspended_at IS NOT NULL AS suspended, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode AS remembered_mode, s.id_hash AS session_hash,
+           m.second_factors_required_at IS NOT NULL
+               AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = u.id AND f.confirmed_at IS NOT NULL)
+               AND NOT EXISTS (SELECT FROM passkeys k WHERE k.holder_id = u.id) AS lacks_factor,
            s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes,
            d.test_disputes, p.live_proposals, p.test_proposals
     FROM sessions s
@@ -54,8 +57,13 @@ LIST_ACTIVE = """
     WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
-# Revoking the session, or changing the role, waits until this transaction ends, and then sees what it wrote.
-LOCK = """
+SWITCH = """
+    UPDATE sessions SET id_hash = $2, merchant_id = $3 WHERE id_hash = $1 AND user_id = $4 AND ended_at IS NULL
+"""
+# Revoking the session waits until this transaction ends, and then sees what it wrote.
+LOCK = "SELECT true FROM sessions WHERE id_hash = $1 AND ended_at IS NULL FOR SHARE"
+# Changing the role waits, too.
+LOCK_WITH_ROLE = """
     SELECT true FROM sessions s JOIN members m ON (m.merchant_id, m.user_id) = (s.merchant_id, s.user_id)
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND (m.merchant_id, m.role) = ($2, $3) AND m.removed_at IS NULL
     FOR SHARE OF s, m
@@ -119,9 +127,19 @@ async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime
     return await db.execute(ROTATE, id_hash, new_hash, now) == 1
 
 
-async def lock(tx: Tx, person: Person) -> bool:
+async def lock(tx: Tx, id_hash: bytes) -> bool:
+    """Lock the session against revocation; False if it has ended."""
+    return bool(await tx.fetchval(LOCK, id_hash))
+
+
+async def lock_with_role(tx: Tx, person: Person) -> bool:
     """Lock the session against revocation, and the role; False if it has ended, or does not act for the merchant so."""
-    return bool(await tx.fetchval(LOCK, person.session_hash, person.merchant_id, person.role))
+    return bool(await tx.fetchval(LOCK_WITH_ROLE, person.session_hash, person.merchant_id, person.role))
+
+
+async def switch(tx: Tx, person: Person, new_hash: bytes, merchant_id: MerchantId) -> bool:
+    """Let a session act for another merchant, with a new secret; False if it has ended or was rotated concurrently."""
+    return await tx.execute(SWITCH, person.session_hash, new_hash, merchant_id, person.user_id) == 1
 
 
 async def list_active(db: Pool, user_id: UserId, now: datetime, limit: int) -> list[ActiveSession]:

@@ -119,7 +119,7 @@ async def create_api_key(work: Work, person: Person, new: NewApiKey) -> NewApiKe
     limits = limits_of(new.limits, new.recipients, new.expires_at, catalogue)
     await ensure_recipients(work.tx, env, limits)
     await identity_store.begin_credential(work.tx, env)
-    if not await sessions_store.lock(work.tx, person):
+    if not await sessions_store.lock_with_role(work.tx, person):
         raise AuthenticationRequired
     # Nothing below this line may refuse.
     secret = tokens.mint(tokens.LIVE_API_KEY_PREFIX if new.mode == "live" else tokens.TEST_API_KEY_PREFIX)

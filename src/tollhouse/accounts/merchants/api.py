@@ -4,12 +4,20 @@ from datetime import datetime
 from uuid import UUID
 
 import msgspec
+from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.accounts.identity import sessions, stepup
 from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone_with_cookie, scope, signed_in, signed_in_while_suspended
-from tollhouse.accounts.identity.model import Caller, EverythingStops, InvalidCredentials, NoMembership, Person
+from tollhouse.accounts.identity.model import (
+    Caller,
+    EverythingStops,
+    InvalidCredentials,
+    NoMembership,
+    Person,
+    SecondFactorMissing,
+)
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorChanged, SecondFactorRequired
 from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -21,7 +29,7 @@ from tollhouse.accounts.identity.webauthn_model import (
     UserVerificationRequired,
     WrongOrigin,
 )
-from tollhouse.accounts.merchants import actions, stopping, store
+from tollhouse.accounts.merchants import actions, stopping, store, team
 from tollhouse.accounts.merchants.model import (
     AccountView,
     ApiKeyList,
@@ -38,6 +46,7 @@ from tollhouse.accounts.merchants.model import (
     StopEverything,
     Stopped,
 )
+from tollhouse.accounts.merchants.team import TeamSettings, TeamSettingsChange
 from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.request import Request
@@ -131,6 +140,37 @@ async def confirm_session(request: Request, caller: Person, body: Confirmation) 
     else:
         confirmed = await stepup.confirm(request, caller, body.password or "", body.code)
     return await actions.session_view(request.services.db, confirmed)
+
+
+class MerchantChoice(Struct, frozen=True, forbid_unknown_fields=True):
+    """The merchant that the session is to act for."""
+
+    merchant_id: UUID
+
+
+@DASHBOARD_OPERATIONS.add("POST", "/session/merchant", guard=signed_in_while_suspended("own"), errors=(NotFound,))
+async def switch_merchant(request: Request, caller: Person, body: MerchantChoice) -> SessionView:
+    """Change the merchant of the session. It has to be one of `merchants`. The session cookie is replaced."""
+    secret = await sessions.switch_merchant(request, caller, body.merchant_id)
+    return await actions.new_session_view(request, secret)
+
+
+@DASHBOARD_OPERATIONS.add("GET", "/team", guard=signed_in("read"))
+async def read_team_settings(caller: Person, db: Pool, catalogue: Catalogue) -> TeamSettings:
+    """Retrieve the settings of the team. How much the role Support may refund, and whether members need a second factor."""
+    return await team.read(db, caller, catalogue)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "PUT",
+    "/team",
+    guard=signed_in("ownership"),
+    errors=(ValidationFailed, SecondFactorMissing),
+    recent_authentication="always",
+)
+async def save_team_settings(caller: Person, body: TeamSettingsChange, work: Work) -> TeamSettings:
+    """Update the settings of the team. What is left out stays as it is."""
+    return await team.change(work, caller, body)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in("read"))

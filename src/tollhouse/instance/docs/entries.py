@@ -27,7 +27,8 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
     "Dashboard: users and API keys": tuple(
-        MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys", "stop-everything", "passkeys")
+        MERCHANT + name
+        for name in ("signup", "login", "logout", "session", "api-keys", "passkeys", "stop-everything", "team")
     ),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),

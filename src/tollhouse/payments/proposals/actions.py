@@ -14,9 +14,10 @@ from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity.model import AccountSuspended, Caller, MissingScope
+from tollhouse.accounts.identity.model import AccountSuspended, Caller, MissingScope, Person
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.mail.notices import NoticeFacts
+from tollhouse.accounts.merchants import team
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.services import Work
@@ -31,7 +32,14 @@ from tollhouse.payments.proposals.model import (
     ProposalOperation,
     TooManyProposals,
 )
-from tollhouse.payments.proposals.operations import OPERATIONS, ProposedAmount, parse_body, require_scope, within_body
+from tollhouse.payments.proposals.operations import (
+    OPERATIONS,
+    ProposedAmount,
+    parse_body,
+    require_role,
+    require_scope,
+    within_body,
+)
 from tollhouse.payments.proposals.store import Ending
 from tollhouse.transfers.orders.errors import InvalidState, PriceChanged
 
@@ -98,27 +106,29 @@ async def cancel(work: Work, caller: Caller, proposal_id: UUID) -> Proposal:
     return await _end(work, proposal, Ending("canceled"), "proposal.canceled")
 
 
-async def reject(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
-    """Reject a proposal to the merchant. Raises `InvalidState`."""
-    return await _end(work, proposal, Ending("rejected", user_id), "proposal.rejected")
+async def reject(work: Work, person: Person, proposal: Proposal) -> Proposal:
+    """Reject a proposal to the merchant. Raises `RoleForbidden` and `InvalidState`."""
+    require_role(person, proposal)
+    return await _end(work, proposal, Ending("rejected", person.user_id), "proposal.rejected")
 
 
-async def approve(transact: Transact, user_id: UUID, proposal: Proposal) -> Proposal:
+async def approve(transact: Transact, person: Person, proposal: Proposal) -> Proposal:
     """Approve a proposal to the merchant, and run its operation. The result is `approved` or `failed`.
 
-    Raises `InvalidState`, and errors of the operation that may pass, after which the proposal still waits.
+    Raises `RoleForbidden`, `InvalidState`, and errors of the operation that may pass, after which the proposal still waits.
     """
+    require_role(person, proposal)
     try:
-        return await transact(lambda work: _run(work, user_id, proposal))
+        return await transact(lambda work: _run(work, person, proposal))
     except OperationRefused as refused:
         error = refused.error
     if error.status >= SERVER_ERROR or error.status == TOO_MANY_REQUESTS:
         raise error
-    ending = Ending("failed", user_id, error=_shown(error))
+    ending = Ending("failed", person.user_id, error=_shown(error))
     return await transact(lambda work: _end(work, proposal, ending, "proposal.failed"))
 
 
-async def _run(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
+async def _run(work: Work, person: Person, proposal: Proposal) -> Proposal:
     """Lock merchant, proposer and proposal, run the operation, and store the approval."""
     if not await approvals_store.lock_active(work.tx, proposal.env.merchant_id):
         raise AccountSuspended
@@ -133,7 +143,9 @@ async def _run(work: Work, user_id: UUID, proposal: Proposal) -> Proposal:
         result_id = await operation.run(work, caller, body)
     except ApiError as error:
         raise OperationRefused(error) from error
-    return await _end(work, proposal, Ending("approved", user_id, result_id), "proposal.approved")
+    if proposal.operation == "refunds":
+        await team.ensure_refund_allowed(work, person, result_id)
+    return await _end(work, proposal, Ending("approved", person.user_id, result_id), "proposal.approved")
 
 
 def _ensure_as_shown(work: Work, proposal: Proposal, subject: ProposedAmount) -> None:

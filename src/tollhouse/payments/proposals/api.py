@@ -145,7 +145,7 @@ async def list_received_proposals(
 async def approve_proposal(caller: Person, proposal_id: UUID, request: Request) -> MerchantProposalView:
     """Approve a proposal. The operation runs once; if it is refused, the proposal is `failed` with the `error`."""
     proposal = await _get_to_decide(request, caller, proposal_id)
-    return merchant_view(await actions.approve(request.transact, caller.user_id, proposal), request.services.catalogue)
+    return merchant_view(await actions.approve(request.transact, caller, proposal), request.services.catalogue)
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -158,7 +158,7 @@ async def approve_proposal(caller: Person, proposal_id: UUID, request: Request) 
 async def reject_proposal(caller: Person, proposal_id: UUID, request: Request) -> MerchantProposalView:
     """Reject a proposal. Nothing moves."""
     proposal = await _get_to_decide(request, caller, proposal_id)
-    rejected = await request.transact(lambda work: actions.reject(work, caller.user_id, proposal))
+    rejected = await request.transact(lambda work: actions.reject(work, caller, proposal))
     return merchant_view(rejected, request.services.catalogue)
 
 

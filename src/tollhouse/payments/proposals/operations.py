@@ -192,4 +192,5 @@ def require_scope(caller: Caller, operation: ProposalOperation) -> None:
 
 def require_role(person: Person, proposal: Proposal) -> None:
     """Raises `RoleForbidden` unless the role of who decides may do what is proposed."""
-    person.require("refunds" if proposal.operation == "refunds" else "money", proposal.env.mode)
+    is_refund = proposal.operation == "refunds" and proposal.body.get("receiver") is None
+    person.require("refunds" if is_refund else "money", proposal.env.mode)

@@ -485,6 +485,12 @@ class SecondFactorChanged(ApiError):
     code = "second_factor_changed"
 
 
+class SecondFactorMissing(ApiError):
+    """The error code `second_factor_missing`."""
+
+    code = "second_factor_missing"
+
+
 class SecondFactorRequired(ApiError):
     """The error code `second_factor_required`."""
 

@@ -8,7 +8,7 @@ from msgspec import Struct
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
-from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.model import Person, RoleForbidden
 from tollhouse.http.forms import NO_ERRORS, FormErrors
 from tollhouse.http.lists import LongPageQuery
 from tollhouse.http.operations import PAGES, Operations
@@ -23,7 +23,7 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.payments.proposals import actions, store
 from tollhouse.payments.proposals.model import Proposal, ProposalStatus, merchant_view
 from tollhouse.payments.proposals.operations import OPERATIONS as PROPOSABLE
-from tollhouse.payments.proposals.operations import parse_body, require_role
+from tollhouse.payments.proposals.operations import parse_body
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.transfers.balance_payments import store as balance_payments_store
 from tollhouse.transfers.conversions import actions as conversions
@@ -79,22 +79,18 @@ async def details(request: Request, caller: Person, env: MerchantEnv, proposal_i
 async def approve(request: Request, caller: Person, env: MerchantEnv, proposal_id: UUID) -> Response:
     """Approve the proposal: its operation runs. A repeated request changes nothing."""
     proposal = await _get(request, env, proposal_id)
-    require_role(caller, proposal)
-    return await _decide(
-        request, caller, proposal, lambda: actions.approve(request.transact, caller.user_id, proposal), "approved"
-    )
+    return await _decide(request, caller, proposal, lambda: actions.approve(request.transact, caller, proposal), "approved")
 
 
 @OPERATIONS.add("POST", f"{ROOT}/{{proposal_id}}/reject", guard=signed_in_page("proposals"), recent_authentication="live")
 async def reject(request: Request, caller: Person, env: MerchantEnv, proposal_id: UUID) -> Response:
     """Reject the proposal. A repeated request changes nothing."""
     proposal = await _get(request, env, proposal_id)
-    require_role(caller, proposal)
     return await _decide(
         request,
         caller,
         proposal,
-        lambda: request.transact(lambda work: actions.reject(work, caller.user_id, proposal)),
+        lambda: request.transact(lambda work: actions.reject(work, caller, proposal)),
         "rejected",
     )
 
@@ -108,6 +104,8 @@ async def _decide(
         current = await _get(request, proposal.env, proposal.id)
         if current.status != decision:
             return await _page(request, person, current, FormErrors(DECIDED, status=409))
+    except RoleForbidden:
+        raise
     except ApiError as error:  # it may pass, and the proposal still waits
         return await _page(request, person, proposal, FormErrors(error.message, status=error.status))
     return see_other(f"/{proposal.env.mode}/proposals/{proposal.id}")

@@ -11,18 +11,18 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-from tollhouse.accounts.identity import sessions, sessions_store
+from tollhouse.accounts.identity import members_store, sessions, sessions_store
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
 from tollhouse.accounts.identity.guards import visitor
-from tollhouse.accounts.identity.model import EverythingStops, Person, RoleForbidden, SignInFirst
+from tollhouse.accounts.identity.model import EverythingStops, Person, RoleForbidden, SecondFactorMissing, SignInFirst
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
-from tollhouse.http.forms import Form
+from tollhouse.http.forms import Form, parse_form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -31,6 +31,8 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
+from tollhouse.kernel.ids import parse_id
+from tollhouse.kernel.roles import NAMES
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import connections_store, redirect_uris, requests_store
@@ -100,6 +102,9 @@ async def show(request: Request, request_id: str) -> Response:
 
     Its limits of then are filled in, unless the application asks for others.
     """
+    choice = await _choice_page(request, request_id)
+    if choice is not None:
+        return choice
     person, consent_request = await _load(request, request_id)
     unavailable = _unavailable(request.now, person, consent_request)
     if unavailable is not None:
@@ -115,7 +120,16 @@ async def show(request: Request, request_id: str) -> Response:
     "POST",
     "/oauth/consent/{request_id}",
     guard=visitor,
-    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest, RoleForbidden, EmailUnverified, EverythingStops),
+    errors=(
+        SignInFirst,
+        NotFound,
+        Forbidden,
+        InvalidRequest,
+        SecondFactorMissing,
+        RoleForbidden,
+        EmailUnverified,
+        EverythingStops,
+    ),
     recent_authentication="by_content",
 )
 async def decide(request: Request, request_id: str) -> Response:
@@ -145,11 +159,48 @@ async def use_another_account(request: Request, request_id: str) -> Response:
     return await sessions.sign_out(request, see_other(f"/signin?request={request_id}"))
 
 
+@OPERATIONS.add(
+    "POST",
+    "/oauth/consent/{request_id}/merchant",
+    guard=visitor,
+    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest),
+)
+async def choose_merchant(request: Request, request_id: str) -> Response:
+    """Let the session act for the merchant that decides the request, and show the request."""
+    person, form = await _person(request, request_id), request.form()
+    _require_form_token(request, form, person, request_id)
+    chosen = parse_id(form.one("merchant_id") or "")
+    if chosen is None:
+        raise NotFound
+    if chosen != person.merchant_id:
+        await sessions.switch_merchant(request, person, chosen)
+    return see_other(f"/oauth/consent/{request_id}?merchant={chosen}")
+
+
+async def _choice_page(request: Request, request_id: str) -> Response | None:
+    """The page that asks which merchant decides, before one does; None for who belongs to one, or has chosen."""
+    person = await _person(request, request_id)
+    merchants = await members_store.list_of_user(request.services.db, person.user_id)
+    if len(merchants) == 1 or parse_form(request.query).one("merchant") == str(person.merchant_id):
+        return None
+    return page(
+        request,
+        "dashboard/consent/merchant.html",
+        person=person,
+        merchants=merchants,
+        roles=NAMES,
+        choice_action=f"/oauth/consent/{request_id}/merchant",
+        form_token=layout.sign_form(request.services.keys, PURPOSE, person, request_id),
+    )
+
+
 async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
     selected = scopes.known(form.all("scope")) & consent_request.scopes
     typed = limit_form.read(form, request.services.catalogue)
     if not selected.has_api or typed.errors:
         return _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
+    if person.lacks_factor:
+        raise SecondFactorMissing
     person.require("connections", consent_request.mode)
     person.require_scopes(selected, consent_request.mode)
     limits = Limits(limits=to_limits(typed.requests, request.services.catalogue))
@@ -163,7 +214,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
 
     async def allow(work: Work) -> bool:
         await identity_store.begin_credential(work.tx, env)
-        if not await sessions_store.lock(work.tx, person):
+        if not await sessions_store.lock_with_role(work.tx, person):
             raise SignInFirst(f"/signin?request={request_id}")
         review = work.services.settings.review_applications
         if not await requests_store.allow(
@@ -210,12 +261,18 @@ async def _conflict_page(request: Request, request_id: str) -> Response:
     return _unavailable_page(request, request_id, person, consent_request, unavailable)
 
 
-async def _load(request: Request, request_id: str) -> tuple[Person, ConsentRequest]:
+async def _person(request: Request, request_id: str) -> Person:
+    """Who decides. Raises `NotFound` and `SignInFirst`."""
     if REQUEST_ID.fullmatch(request_id) is None:
         raise NotFound
     person = await sessions.current_person(request)
     if person is None:
         raise SignInFirst(f"/signin?request={request_id}")
+    return person
+
+
+async def _load(request: Request, request_id: str) -> tuple[Person, ConsentRequest]:
+    person = await _person(request, request_id)
     consent_request = await requests_store.find_for_merchant(
         request.services.db,
         tokens.digest(request_id),

@@ -11,7 +11,8 @@ from starlette.responses import Response
 
 from tollhouse.accounts.idempotency.claims import create_once
 from tollhouse.accounts.identity.guards import signed_in_page
-from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.model import Person, RoleForbidden
+from tollhouse.accounts.merchants import team
 from tollhouse.http.forms import NO_ERRORS, Form, FormErrors, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -118,9 +119,10 @@ async def show_refund(
         currency = services.catalogue.currencies[payment.currency]
         try:
             new = filled.new(currency)
+            _require_receiver(person, env, new)
             preview = await request.transact(lambda work: preview_refund(work, env, transaction_id, new, may_withdraw=True))
             payment = preview.payment
-        except NotFound:
+        except (NotFound, RoleForbidden):
             raise
         except ApiError as error:
             refused = error
@@ -136,6 +138,12 @@ async def show_refund(
         context = await _form_context(request, payment, filled, payer, refused)
         context |= {"available": available, "currency_of_cost": currency_of_cost}
     return page(request, template, status, person=person, mode=env.mode, here="payments", payment=payment, **context)
+
+
+def _require_receiver(person: Person, env: MerchantEnv, new: NewRefund) -> None:
+    """A refund to another account is like a withdrawal. Raises `RoleForbidden`."""
+    if new.receiver is not None:
+        person.require("money", env.mode)
 
 
 async def _form_context(
@@ -298,7 +306,9 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv, transactio
             if str(current.version) != seen:
                 raise PaymentChanged(CHANGED)
             new = filled.new(request.services.catalogue.currencies[current.currency])
+            _require_receiver(caller, env, new)
             made, _ = await actions.request(work, env, transaction_id, new, may_withdraw=True)
+            await team.ensure_refund_allowed(work, caller, made.id)
             if made.cost[1] > cost_minor:
                 raise PaymentChanged(COSTS_MORE)
             return made.id
@@ -311,7 +321,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv, transactio
             return see_other(f"/{env.mode}/payments/{transaction_id}?done=refund")
         except PaymentChanged as error:
             message = str(error)
-        except NotFound:
+        except (NotFound, RoleForbidden):
             raise
         except ApiError as error:
             refused = error
