@@ -30,6 +30,7 @@ GUIDES: Mapping[str, str] = {
     "conversions": "Convert a balance to another currency, once or by rule",
     "balance-payments": "Charge connected merchants from their balance",
     "fulfillments": "Order in-game currency, or deliver it from a game server",
+    "teams": "Share a merchant account: what each role may do",
     "proposals": "Let the merchant approve what an application or an agent wants to do",
     "oauth": "Get permissions from merchants and call the API for them",
     "mcp": "Connect an AI agent by the Model Context Protocol",
