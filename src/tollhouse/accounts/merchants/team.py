@@ -8,8 +8,8 @@ from msgspec import UNSET, Struct, UnsetType
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.identity import second_factor_store
-from tollhouse.accounts.identity import team_settings_store as store
 from tollhouse.accounts.identity.model import Person, RoleForbidden, SecondFactorMissing
+from tollhouse.accounts.merchants import team_store as store
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages
