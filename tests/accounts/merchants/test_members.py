@@ -183,7 +183,7 @@ async def test_a_session_changes_its_merchant(alice: Actor, bob: Actor, carol: A
     (await bob.dashboard("POST", "/session/merchant", {"merchant_id": alice.merchant_id})).refused("not_found", 404)
 
 
-async def test_consent_asks_which_merchant(alice: Actor, bob: Actor, carol: Actor) -> None:
+async def test_the_merchant_is_chosen_before_consent(alice: Actor, bob: Actor, carol: Actor) -> None:
     app, own = await application(carol), bob.merchant_id
     await join(bob, alice, "administrator")
     started = (await bob.send("GET", app.authorize_path("account:read"))).ok(303)

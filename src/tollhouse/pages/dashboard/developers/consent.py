@@ -11,7 +11,11 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
+<<<<<<< HEAD
 from tollhouse.accounts.identity import members_store, sessions, sessions_store
+=======
+from tollhouse.accounts.identity import emails, sessions, sessions_store
+>>>>>>> 29a6f5a2 (oauth: who decides on a consent, and for which merchant, is a module of its own)
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
@@ -22,7 +26,7 @@ from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
-from tollhouse.http.forms import Form, parse_form
+from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -31,21 +35,19 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
-from tollhouse.kernel.ids import parse_id
-from tollhouse.kernel.roles import NAMES
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
 from tollhouse.oauth import connections_store, redirect_uris, requests_store
-from tollhouse.oauth.authorize import AWAITS_APPROVAL, REQUEST_ID, redirect_to_client
+from tollhouse.oauth.authorize import AWAITS_APPROVAL, redirect_to_client
 from tollhouse.oauth.connections_store import EarlierConnection
 from tollhouse.oauth.device import shown_code
 from tollhouse.oauth.model import InvalidScope
 from tollhouse.oauth.requests_model import CONNECTION_COUNT_MAX, ConsentRequest, Decision
 from tollhouse.pages.dashboard import layout, limit_form
+from tollhouse.pages.dashboard.developers.consent_account import PURPOSE, choice_page, decider, require_form_token
 from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
-PURPOSE = b"consent form:"
 GROUPS = (("read", "Read"), ("write", "Change data or move money"), ("offline", "Stay connected"))
 SUMMARY_LINES, SUMMARY_CHARS = 4, 320
 SENSITIVE = scopes.known(permission.scope for permission in PERMISSIONS if permission.access != "read")
@@ -102,7 +104,7 @@ async def show(request: Request, request_id: str) -> Response:
 
     Its limits of then are filled in, unless the application asks for others.
     """
-    choice = await _choice_page(request, request_id)
+    choice = await choice_page(request, request_id)
     if choice is not None:
         return choice
     person, consent_request = await _load(request, request_id)
@@ -136,7 +138,7 @@ async def decide(request: Request, request_id: str) -> Response:
     """Allow or deny: redirect to the application with a code or with `access_denied`."""
     person, consent_request = await _load(request, request_id)
     form = request.form()
-    _require_form_token(request, form, person, request_id)
+    require_form_token(request, form, person, request_id)
     decision = form.one("decision")
     if decision not in {"allow", "deny"}:
         raise InvalidRequest("`decision` must be allow or deny.")
@@ -154,44 +156,9 @@ async def decide(request: Request, request_id: str) -> Response:
 async def use_another_account(request: Request, request_id: str) -> Response:
     """Sign out and redirect to sign-in. The request is bound to the merchant that opens it next."""
     person, consent_request = await _load(request, request_id)
-    _require_form_token(request, request.form(), person, request_id)
+    require_form_token(request, request.form(), person, request_id)
     await requests_store.release(request.services.db, consent_request)
     return await sessions.sign_out(request, see_other(f"/signin?request={request_id}"))
-
-
-@OPERATIONS.add(
-    "POST",
-    "/oauth/consent/{request_id}/merchant",
-    guard=visitor,
-    errors=(SignInFirst, NotFound, Forbidden, InvalidRequest),
-)
-async def choose_merchant(request: Request, request_id: str) -> Response:
-    """Let the session act for the merchant that decides the request, and show the request."""
-    person, form = await _person(request, request_id), request.form()
-    _require_form_token(request, form, person, request_id)
-    chosen = parse_id(form.one("merchant_id") or "")
-    if chosen is None:
-        raise NotFound
-    if chosen != person.merchant_id:
-        await sessions.switch_merchant(request, person, chosen)
-    return see_other(f"/oauth/consent/{request_id}?merchant={chosen}")
-
-
-async def _choice_page(request: Request, request_id: str) -> Response | None:
-    """The page that asks which merchant decides, before one does; None for who belongs to one, or has chosen."""
-    person = await _person(request, request_id)
-    merchants = await members_store.list_of_user(request.services.db, person.user_id)
-    if len(merchants) == 1 or parse_form(request.query).one("merchant") == str(person.merchant_id):
-        return None
-    return page(
-        request,
-        "dashboard/consent/merchant.html",
-        person=person,
-        merchants=merchants,
-        roles=NAMES,
-        choice_action=f"/oauth/consent/{request_id}/merchant",
-        form_token=layout.sign_form(request.services.keys, PURPOSE, person, request_id),
-    )
 
 
 async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
@@ -261,18 +228,8 @@ async def _conflict_page(request: Request, request_id: str) -> Response:
     return _unavailable_page(request, request_id, person, consent_request, unavailable)
 
 
-async def _person(request: Request, request_id: str) -> Person:
-    """Who decides. Raises `NotFound` and `SignInFirst`."""
-    if REQUEST_ID.fullmatch(request_id) is None:
-        raise NotFound
-    person = await sessions.current_person(request)
-    if person is None:
-        raise SignInFirst(f"/signin?request={request_id}")
-    return person
-
-
 async def _load(request: Request, request_id: str) -> tuple[Person, ConsentRequest]:
-    person = await _person(request, request_id)
+    person = await decider(request, request_id)
     consent_request = await requests_store.find_for_merchant(
         request.services.db,
         tokens.digest(request_id),
@@ -415,8 +372,3 @@ def _groups(requested: Scopes, selected: Scopes) -> list[ScopeGroup]:
 
 def _website(consent_request: ConsentRequest) -> str | None:
     return redirect_uris.host_of(consent_request.website_url) if consent_request.website_url else None
-
-
-def _require_form_token(request: Request, form: Form, person: Person, request_id: str) -> None:
-    if not layout.is_form_token(request.services.keys, PURPOSE, person, request_id, form.one("form_token") or ""):
-        raise Forbidden
