@@ -3746,6 +3746,7 @@ CREATE TABLE public.merchants (
     CONSTRAINT merchants_tax_id_check CHECK ((char_length(tax_id) <= 40)),
     CONSTRAINT merchants_time_zone CHECK ((time_zone ~ '^[A-Za-z][A-Za-z0-9_+-]*(/[A-Za-z0-9_+-]+){0,2}$'::text))
 );
+COMMENT ON COLUMN public.merchants.second_factors_required_at IS 'null: members decide themselves';
 CREATE TABLE public.notification_digests (
     merchant_id uuid NOT NULL,
     user_id uuid NOT NULL,

@@ -11,11 +11,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
-<<<<<<< HEAD
-from tollhouse.accounts.identity import members_store, sessions, sessions_store
-=======
-from tollhouse.accounts.identity import emails, sessions, sessions_store
->>>>>>> 29a6f5a2 (oauth: who decides on a consent, and for which merchant, is a module of its own)
+from tollhouse.accounts.identity import sessions, sessions_store
 from tollhouse.accounts.identity import store as identity_store
 from tollhouse.accounts.identity.browsers import browser_of, system_of
 from tollhouse.accounts.identity.emails import EmailUnverified, require_verified_email
