@@ -1,15 +1,11 @@
-"""The guards of operations: an API credential with a scope, a session, or public access.
-
-The mode of a dashboard page is that of the path, else the last one of the user, else live once there are live payments. It
-is remembered when the page is opened in another mode than the last one: by GET, not by HEAD, not by a script or a prefetch
-of the browser, and not if the page was refused.
-"""
+"""The guards of operations: an API credential with a scope, a session, or public access."""
 
 from functools import partial
 
 from msgspec import structs
 
-from tollhouse.accounts.identity import dpop, members_store, operators, sessions_store, stepup, store
+from tollhouse.accounts.identity import dpop, members_store, operators, stepup, store
+from tollhouse.accounts.identity.dashboard_mode import mode_of, remember_mode
 from tollhouse.accounts.identity.jose import JoseError
 from tollhouse.accounts.identity.model import (
     MODES,
@@ -47,8 +43,6 @@ from tollhouse.kernel.roles import Permission, who_may
 from tollhouse.platform.database.pool import Tx
 
 REQUESTS = RequestMeter()
-
-PREFETCH_HEADERS = ("sec-purpose", "purpose", "x-moz")
 
 
 class CredentialGuard:
@@ -379,24 +373,3 @@ async def _require_key(request: Request, scheme: str, token: str, caller: Caller
 
 def _metadata_url(request: Request, resource: Resource) -> str:
     return resources.metadata_url(resource, request.services.settings.base_url)
-
-
-async def mode_of(request: Request, person: Person) -> Mode:
-    """The mode of the page of this request."""
-    named = MODES.get(request.params.get("mode", "")) or person.remembered_mode
-    if named is not None:
-        return named
-    return "live" if await sessions_store.has_live_payments(request.services.db, person.merchant_id) else "test"
-
-
-async def remember_mode(request: Request, person: Person) -> None:
-    """Remember the mode that the path names, if the user opened the page."""
-    named = MODES.get(request.params.get("mode", ""))
-    if named is not None and named != person.remembered_mode and _is_opened_by_user(request):
-        await sessions_store.set_mode(request.services.db, person.user_id, named)
-
-
-def _is_opened_by_user(request: Request) -> bool:
-    if request.method != "GET" or request.headers.get("sec-fetch-dest") not in {None, "document"}:
-        return False
-    return not any("prefetch" in (request.headers.get(name) or "") for name in PREFETCH_HEADERS)

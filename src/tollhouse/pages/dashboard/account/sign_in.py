@@ -7,7 +7,7 @@ from uuid import UUID
 from msgspec import Struct
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import assertions, guards, mfa_pending, second_factor, sessions, stepup
+from tollhouse.accounts.identity import assertions, dashboard_mode, mfa_pending, second_factor, sessions, stepup
 from tollhouse.accounts.identity.emails import EmailUnverified
 from tollhouse.accounts.identity.guards import anyone, signed_in_page, signed_in_page_while_suspended, visitor
 from tollhouse.accounts.identity.model import Person, SignInFirst
@@ -38,7 +38,7 @@ NOTICES = {"reset": "Your password was changed. Sign in with your new password."
 async def start(request: Request) -> Response:
     """The home page for a user with a session, the sign-in page for others."""
     person = await sessions.current_person(request)
-    return see_other("/signin" if person is None else f"/{await guards.mode_of(request, person)}/home")
+    return see_other("/signin" if person is None else f"/{await dashboard_mode.mode_of(request, person)}/home")
 
 
 @OPERATIONS.add("GET", "/signin", guard=anyone)
