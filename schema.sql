@@ -5584,6 +5584,7 @@ CREATE INDEX proposals_of_api_key ON public.proposals USING btree (api_key_id, c
 CREATE INDEX proposals_of_grant ON public.proposals USING btree (grant_id, created_at DESC, id DESC) WHERE (grant_id IS NOT NULL);
 CREATE INDEX proposals_of_merchant ON public.proposals USING btree (merchant_id, mode, created_at DESC, id DESC);
 CREATE INDEX proposals_waiting ON public.proposals USING btree (merchant_id, mode, expires_at) WHERE (status = 'waiting'::text);
+CREATE INDEX proposals_without_result ON public.proposals USING btree (ended_at) WHERE (status = ANY (ARRAY['rejected'::text, 'canceled'::text, 'expired'::text, 'failed'::text]));
 CREATE INDEX provider_balance_transactions_converted ON public.provider_balance_transactions USING btree (rail, mode) WHERE (posted_currency IS NOT NULL);
 CREATE INDEX provider_balance_transactions_intent ON public.provider_balance_transactions USING btree (payment_intent) WHERE (payment_intent IS NOT NULL);
 CREATE INDEX provider_balance_transactions_object ON public.provider_balance_transactions USING btree (object_id) WHERE (object_id IS NOT NULL);

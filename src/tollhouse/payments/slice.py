@@ -1,7 +1,7 @@
 """What this package registers: see `http.slice`."""
 
 from tollhouse.http.openapi_webhooks import EventSpec
-from tollhouse.http.slice import CONTINUOUS_S, Job, Slice
+from tollhouse.http.slice import CONTINUOUS_S, HOURLY_S, Job, Slice
 from tollhouse.payments.customers import api as customers_api
 from tollhouse.payments.disputes import actions as dispute_actions
 from tollhouse.payments.disputes import api as disputes_api
@@ -80,6 +80,7 @@ SLICE = Slice(
         Job(CONTINUOUS_S, dispute_actions.deliver_responses),
         Job(CONTINUOUS_S, dispute_actions.expire_disputes),
         Job(PROPOSALS_S, proposal_jobs.store_ended),
+        Job(HOURLY_S, proposal_jobs.delete_old),
     ),
     invariants=(*invariants_store.INVARIANTS, *receipts_store.INVARIANTS),
     events=EVENTS,

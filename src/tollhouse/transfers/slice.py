@@ -13,7 +13,7 @@ from tollhouse.transfers.conversions.views import ConversionView
 from tollhouse.transfers.fulfillments import api as fulfillments_api
 from tollhouse.transfers.fulfillments import jobs as fulfillment_jobs
 from tollhouse.transfers.fulfillments import store as fulfillments_store
-from tollhouse.transfers.gate import spending
+from tollhouse.transfers.gate import spending, uses_store
 from tollhouse.transfers.gate import store as gate_store
 from tollhouse.transfers.orders.balance_events import Cause
 from tollhouse.transfers.withdrawals import api as withdrawals_api
@@ -87,6 +87,7 @@ SLICE = Slice(
         *invariants_store.INVARIANTS,
         *conversions_store.INVARIANTS,
         *gate_store.INVARIANTS,
+        *uses_store.INVARIANTS,
     ),
     events=EVENTS,
 )

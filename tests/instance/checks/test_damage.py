@@ -27,7 +27,28 @@ PAUSE = """
         (id, cause, data_until, paused_at, paused_by, reason, resumed_at, resumed_by, resumed_because) VALUES
 """
 
+USE = """
+    INSERT INTO limit_uses
+        (source_id, kind, merchant_id, mode, spender, credential_id, currency, amount_minor, given_back_minor, used_at)
+    SELECT id, 'withdrawals', merchant_id, mode, 'key', {credential}, currency, {amount}, {back}, created_at
+    FROM withdrawals LIMIT 1
+"""
+KEY = "'77777777-7777-7777-7777-777777777777'::uuid"
+ASKED_BY_KEY = "UPDATE withdrawals SET credential_id = '77777777-7777-7777-7777-777777777777'::uuid;"
+
 DAMAGE = {
+    "a use that counts less than was withdrawn": (
+        "I35 what counts towards limits is what was asked for",
+        ASKED_BY_KEY + USE.format(credential=KEY, amount="debit_minor - 1", back="0"),
+    ),
+    "a use that gave back what did not come back": (
+        "I35 what counts towards limits is what was asked for",
+        ASKED_BY_KEY + USE.format(credential=KEY, amount="debit_minor", back="1"),
+    ),
+    "a use of somebody else": (
+        "I35 what counts towards limits is what was asked for",
+        USE.format(credential=KEY, amount="debit_minor", back="0"),
+    ),
     "a posting of an unknown source type": (
         "I20 every posting is of a known kind",
         POST.format(

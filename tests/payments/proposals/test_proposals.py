@@ -4,6 +4,7 @@ from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
+import asyncpg
 import pytest
 
 from tests.cast import Actor, application, suspend
@@ -101,6 +102,25 @@ async def test_what_costs_something_else_than_was_shown_fails(desk: Desk) -> Non
     assert (failed["status"], failed["error"]["code"]) == ("failed", "price_changed")
     assert failed["error"]["details"]["currency"] == "EUR"
     assert await purse(desk.merchant) == (10_000, 0, 0)
+
+
+async def test_what_moved_nothing_is_deleted_90_days_after_its_end(desk: Desk, services: Services) -> None:
+    approved, rejected, waiting = await desk.propose(), await desk.propose(), await desk.propose()
+    (await desk.decide(approved)).ok()
+    (await desk.decide(rejected, "reject")).ok()
+    move = "SET session_replication_role = replica; UPDATE proposals SET ended_at = ended_at - interval '{} days'"
+    for days, left in ((89, [approved, rejected, waiting]), (2, [approved, waiting])):
+        await aged(desk, move.format(days))
+        await jobs.delete_old(services)
+        listed = (await desk.api("GET", "/proposals")).ok().body["proposals"]
+        assert {row["id"] for row in listed} == {row["id"] for row in left}
+
+
+async def aged(desk: Desk, statements: str) -> None:
+    """Run statements past all triggers."""
+    raw = await asyncpg.connect(desk.merchant.service.dsn)
+    await raw.execute(f"{statements} WHERE merchant_id = '{desk.merchant.merchant_id}' AND ended_at IS NOT NULL")
+    await raw.close()
 
 
 async def test_nonsense_is_refused_at_once(desk: Desk) -> None:

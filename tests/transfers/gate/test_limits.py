@@ -209,7 +209,9 @@ async def test_only_to_the_recipients_that_are_listed(alice: Actor) -> None:
 async def test_a_batch_counts_each_withdrawal(alice: Actor) -> None:
     await fund(alice)
     key = await new_key(alice, withdrawals(per_day="20.00"))
-    assert beyond(await key.post("/withdrawal-batches", {"items": [TO_NINA] * 3}))["remaining_minor"] == 0
+    refused = await key.post("/withdrawal-batches", {"items": [TO_NINA] * 3})
+    assert beyond(refused)["remaining_minor"] == 0
+    assert refused.body["error_description"] == "This exceeds what is left in 24 hours: 0.00 of 20.00 EUR."
     assert (await key.remaining())["per_day_remaining_minor"] == 2_000
     (await key.post("/withdrawal-batches", {"items": [TO_NINA] * 2})).ok(201)
     assert (await key.remaining())["per_day_remaining_minor"] == 0

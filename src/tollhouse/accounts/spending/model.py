@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
+from decimal import Decimal
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -14,6 +15,7 @@ from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.errors import ApiError, FieldError
 from tollhouse.kernel.examples import example
+from tollhouse.kernel.text import Text, Translatable
 
 LimitKind = Literal["withdrawals", "refunds", "balance_payments", "conversions", "fulfillments"]
 """What is limited.
@@ -257,6 +259,40 @@ def _is_raised(kind: str, new: Sequence[Limit], old: Sequence[Limit]) -> bool:
     )
 
 
+BEYOND: Mapping[LimitReason, str] = {
+    "currency": "The limits of the connection or API key do not allow this currency.",
+    "recipient": "The limits of the connection or API key do not allow this recipient.",
+    "expired": "The time in the limits of the connection or API key has passed: it cannot move money any more.",
+    "standing_order": "The connection or API key has limits, so it cannot set up what runs later without being counted.",
+}
+"""What is said for each reason but `amount`."""
+
+
+def _exceeded(currency: str, exceeded: "ExceededLimit", catalogue: Catalogue) -> Translatable:
+    if exceeded.reason != "amount":
+        return BEYOND[exceeded.reason]
+    most, left = (
+        Decimal(catalogue.format_amount(minor, currency)) for minor in (exceeded.limit_minor, exceeded.remaining_minor)
+    )
+    match exceeded.period:
+        case "transaction":
+            return Text("This exceeds the limit of %(most)s %(currency)s for each one.", most=most, currency=currency)
+        case "day":
+            return Text(
+                "This exceeds what is left in 24 hours: %(left)s of %(most)s %(currency)s.",
+                left=left,
+                most=most,
+                currency=currency,
+            )
+        case "month":
+            return Text(
+                "This exceeds what is left in 30 days: %(left)s of %(most)s %(currency)s.",
+                left=left,
+                most=most,
+                currency=currency,
+            )
+
+
 class ConnectionLimitExceeded(ApiError):
     """403: the connection or API key has limits, and this is beyond them. Nothing was reserved.
 
@@ -267,8 +303,9 @@ class ConnectionLimitExceeded(ApiError):
     message = "This exceeds the limits of the connection or API key."
     solution = "Send a smaller amount, wait until `details.resets_at`, or ask the merchant to raise the limit."
 
-    def __init__(self, kind: LimitKind, currency: str, exceeded: "ExceededLimit") -> None:
-        super().__init__(members={"details": {"kind": kind, "currency": currency, **msgspec.to_builtins(exceeded)}})
+    def __init__(self, kind: LimitKind, currency: str, exceeded: "ExceededLimit", catalogue: Catalogue) -> None:
+        message = _exceeded(currency, exceeded, catalogue)
+        super().__init__(message, members={"details": {"kind": kind, "currency": currency, **msgspec.to_builtins(exceeded)}})
 
 
 class ExceededLimit(Struct, frozen=True, kw_only=True):

@@ -1,5 +1,6 @@
 """The four tools, their arguments and what each of them does with the Integration API."""
 
+import asyncio
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Annotated, Any, Literal, cast
@@ -192,7 +193,8 @@ async def _table(request: Request) -> OperationTable:
     """The operations, read from the API reference once in a process."""
     base_url = request.services.settings.base_url
     if base_url not in _tables:
-        _tables[base_url] = OperationTable((await call(request, "GET", "/openapi.json")).body)
+        document = await call(request, "GET", "/openapi.json")
+        _tables[base_url] = await asyncio.to_thread(lambda: OperationTable(document.body))
     return _tables[base_url]
 
 

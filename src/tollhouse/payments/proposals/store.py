@@ -75,6 +75,15 @@ STORE_ENDED = """
 """
 
 
+# Approved ones stay, as what they moved does.
+DELETE_OLD = """
+    DELETE FROM proposals WHERE (merchant_id, id) IN (
+        SELECT merchant_id, id FROM proposals
+        WHERE status IN ('rejected', 'canceled', 'expired', 'failed') AND ended_at <= $1
+        ORDER BY ended_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+"""
+
+
 class ProposalsQuery(ListQuery, frozen=True):
     """Filters of GET /proposals."""
 

@@ -41,7 +41,7 @@ async def spend(
         work.tx, credential_id, kind, source_id, currency, amount_minor, work.now, rail=rail, account=account
     )
     if exceeded is not None:
-        raise ConnectionLimitExceeded(kind, currency, exceeded)
+        raise ConnectionLimitExceeded(kind, currency, exceeded, work.services.catalogue)
 
 
 async def ensure_unexpired(work: Work, env: MerchantEnv, kind: LimitKind, currency: str) -> None:
@@ -51,7 +51,7 @@ async def ensure_unexpired(work: Work, env: MerchantEnv, kind: LimitKind, curren
         return
     limits = await store.get(work.tx, env.merchant_id, credential_id)
     if limits.expires_at is not None and limits.expires_at <= await _present(work, env):
-        raise _never(kind, currency, "expired")
+        raise _never(work, kind, currency, "expired")
 
 
 async def ensure_standing_order(work: Work, env: MerchantEnv, kind: LimitKind, currency: str) -> None:
@@ -68,7 +68,7 @@ async def ensure_standing_order(work: Work, env: MerchantEnv, kind: LimitKind, c
         raise ProposalRequired
     is_restricted = limits.recipients is not None and kind == "withdrawals"
     if is_restricted or limits.expires_at is not None or any(limit.kind == kind for limit in limits.limits):
-        raise _never(kind, currency, "standing_order")
+        raise _never(work, kind, currency, "standing_order")
 
 
 async def delete_old_uses(services: Services) -> None:
@@ -84,6 +84,6 @@ async def _present(work: Work, env: MerchantEnv) -> datetime:
     return work.now + await clock_offset(work.tx, env)
 
 
-def _never(kind: LimitKind, currency: str, reason: LimitReason) -> ConnectionLimitExceeded:
+def _never(work: Work, kind: LimitKind, currency: str, reason: LimitReason) -> ConnectionLimitExceeded:
     exceeded = ExceededLimit(period="transaction", limit_minor=0, remaining_minor=0, resets_at=None, reason=reason)
-    return ConnectionLimitExceeded(kind, currency, exceeded)
+    return ConnectionLimitExceeded(kind, currency, exceeded, work.services.catalogue)

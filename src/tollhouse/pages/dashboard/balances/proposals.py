@@ -49,6 +49,7 @@ class Consequence(Struct, frozen=True):
     debit: str = ""
     receive: str = ""
     to_amount: str = ""
+    method: str = ""
 
 
 @OPERATIONS.add("GET", ROOT, guard=signed_in_page("read"))
@@ -156,9 +157,9 @@ async def _of_withdrawal(work: Work, proposal: Proposal, new: Any) -> Consequenc
     if new.recipient_id is not None:
         saved = await recipients_store.get(work.tx, proposal.env, new.recipient_id)
         receiver, name, fields = saved.receiver, saved.name, saved.provider_fields | fields
-    _, terms = parse_withdrawal(new, proposal.env, work.services.settings, catalogue)
+    method, terms = parse_withdrawal(new, proposal.env, work.services.settings, catalogue)
     debit, receive = (catalogue.format_amount(minor, terms.currency) for minor in (terms.debit_minor, terms.receive_minor))
-    return Consequence(receiver, name, describe(fields), debit=debit, receive=receive)
+    return Consequence(receiver, name, describe(fields), debit=debit, receive=receive, method=method.name)
 
 
 async def _of_refund(work: Work, proposal: Proposal, new: Any) -> Consequence:
