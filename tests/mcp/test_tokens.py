@@ -7,7 +7,9 @@ from uuid import uuid4
 import pytest
 
 from tests.cast import Actor, Application, application
-from tests.mcp.agent import Agent, with_key, with_token
+from tests.mcp.agent import Agent, Result, with_key, with_token
+from tests.oauth.signatures import Signer
+from tests.oauth.test_dpop import exchange
 from tests.payments.shop import COFFEE
 from tests.transfers.withdrawals.steps import TO_NINA
 from tollhouse.accounts.identity.guards import SpendingGuard
@@ -38,6 +40,27 @@ async def test_tokens_of_the_api_do_not_open_it_nor_its_tokens_the_api(app: Appl
     assert f'resource_metadata="{url}"' in refused.headers["WWW-Authenticate"]
     metadata = (await alice.anonymously("GET", "/.well-known/oauth-protected-resource/mcp")).ok().body
     assert metadata["resource"] == f"{alice.service.url}/mcp"
+
+
+async def test_a_bound_token_proves_its_key_to_the_server_alone(app: Application, alice: Actor) -> None:
+    signer, url = Signer(), f"{alice.service.url}/mcp"
+    code = await app.code(alice, "account:read payments:read", resource=url)
+    token = (await exchange(app, signer, code)).ok().body["access_token"]
+    call = {"name": "read", "arguments": {"operation": "list_links", "parameters": {}, "cursor": ""}}
+    agent = Agent(alice, {"Authorization": f"DPoP {token}"})
+    for _ in range(2):
+        assert (
+            Result(await agent.message("tools/call", call, DPoP=signer.proof("POST", url, token))).data["payment_links"]
+            == []
+        )
+    made = signer.proof("POST", url, token)
+    (await agent.message("tools/call", call, DPoP=made)).ok()
+    (await agent.message("tools/call", call, DPoP=made)).refused("invalid_dpop_proof", 401)
+    (await agent.message("tools/call", call)).refused("invalid_dpop_proof", 401)
+    inner = signer.proof("GET", f"{alice.service.url}/api/v2/integration/payment-links", token)
+    (await agent.message("tools/call", call, DPoP=inner)).refused("invalid_dpop_proof", 401)
+    bearer = Agent(alice, {"Authorization": f"Bearer {token}"})
+    (await bearer.message("tools/call", call, DPoP=signer.proof("POST", url, token))).refused("invalid_token", 401)
 
 
 async def test_a_token_without_the_scope_is_sent_to_the_merchant(app: Application, alice: Actor) -> None:
