@@ -46,7 +46,7 @@ async def test_a_bound_token_proves_its_key_to_the_server_alone(app: Application
     signer, url = Signer(), f"{alice.service.url}/mcp"
     code = await app.code(alice, "account:read payments:read", resource=url)
     token = (await exchange(app, signer, code)).ok().body["access_token"]
-    call = {"name": "read", "arguments": {"operation": "list_links", "parameters": {}, "cursor": ""}}
+    call: dict[str, Any] = {"name": "read", "arguments": {"operation": "list_links"}}
     agent = Agent(alice, {"Authorization": f"DPoP {token}"})
     for _ in range(2):
         assert (
