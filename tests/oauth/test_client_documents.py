@@ -104,8 +104,10 @@ async def test_an_agent_that_only_knows_its_url_connects(site: Site, alice: Acto
         assert f"{HOST} (Northwind Agent)" in text
     assert app.client_id in shown
     assert "(not verified)" not in shown
-    requests = f"/test/developers/requests?{urlencode({'credential': app.client_id})}"
-    (await alice.send("GET", requests, headers={"Accept": "text/html"})).ok()
+    for link in (f"requests?credential={stored_id(app.client_id)}", f"reported-apps/{stored_id(app.client_id)}"):
+        assert link in shown
+    assert stored_id(app.client_id) in listed
+    (await alice.send("GET", f"/settings/reported-apps/{stored_id(app.client_id)}", headers={"Accept": "text/html"})).ok()
     (await app.revoke(refreshed["access_token"])).ok()
     (await app.api(refreshed["access_token"], "GET", "/account")).refused("invalid_token", 401)
     assert len(site.server.received) == 1
@@ -316,10 +318,16 @@ async def test_what_was_only_tried_is_forgotten(site: Site, alice: Actor, servic
     (await begin(tried, alice)).ok(303)
     await used.connect(alice, SCOPE)
     await alice.sql("UPDATE oauth_clients SET updated_at = updated_at - interval '25 h' WHERE document_url IS NOT NULL")
+    reported = agent(alice, site.put("/reported"))
+    (await begin(reported, alice)).ok(303)
+    await alice.form(f"/settings/reported-apps/{stored_id(reported.client_id)}", {"reason": "It phishes."})
+    await alice.sql("DELETE FROM oauth_requests WHERE client_id = $1", stored_id(reported.client_id))
+    await alice.sql("UPDATE oauth_clients SET updated_at = updated_at - interval '25 h' WHERE document_url IS NOT NULL")
     kept = "SELECT document_url FROM oauth_clients WHERE document_url = ANY ($1) ORDER BY 1"
     await jobs.delete_document_clients(services)
     assert len(await alice.sql(kept, [tried.client_id, used.client_id])) == 2
     await alice.sql("DELETE FROM oauth_requests WHERE client_id = $1", stored_id(tried.client_id))
     await jobs.delete_document_clients(services)
-    assert [row[0] for row in await alice.sql(kept, [tried.client_id, used.client_id])] == [used.client_id]
+    left = await alice.sql(kept, [tried.client_id, used.client_id, reported.client_id])
+    assert [row[0] for row in left] == [reported.client_id, used.client_id]
     (await begin(tried, alice)).ok(303)

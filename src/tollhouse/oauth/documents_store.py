@@ -30,7 +30,7 @@ SAVE_CLIENT = """
         updated_at = excluded.updated_at, version = c.version + 1, auth_epoch = c.auth_epoch + 1
     WHERE c.document_url = $2
 """
-# Applications of documents that were only tried. What operators did to one is kept, and so are its connections.
+# Applications of documents that were only tried. One that operators did something to, or that was reported, is kept.
 DELETE_UNUSED_CLIENTS = """
     DELETE FROM oauth_clients WHERE id IN (
         SELECT c.id FROM oauth_clients c
@@ -39,6 +39,7 @@ DELETE_UNUSED_CLIENTS = """
           AND NOT EXISTS (SELECT FROM oauth_codes k WHERE k.client_id = c.id)
           AND NOT EXISTS (SELECT FROM oauth_grants g WHERE g.client_id = c.id)
           AND NOT EXISTS (SELECT FROM operator_actions a WHERE a.client_id = c.id)
+          AND NOT EXISTS (SELECT FROM application_reports p WHERE p.client_id = c.id)
         ORDER BY c.updated_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 DELETE_OLD = """

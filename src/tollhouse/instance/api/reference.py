@@ -148,7 +148,8 @@ def _security_schemes(settings: Settings) -> Json:
         "api_key": {"type": "apiKey", "in": "header", "name": "X-API-Key", "description": "An API key of the merchant."},
         "access_token": {
             "type": "oauth2",
-            "description": "A token of an application, sent as `Bearer`, or as `DPoP` if it is bound to a key (RFC 9449). PKCE with S256 is required.",
+            "description": "A token of an application, sent as `Bearer`, or as `DPoP` if it is bound to a key (RFC 9449). "
+            "PKCE with S256 is required.",
             "flows": {
                 "authorizationCode": {
                     "authorizationUrl": authorization_endpoint(issuer),

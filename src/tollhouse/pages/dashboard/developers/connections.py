@@ -23,7 +23,7 @@ from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, EXPIRY_REMINDER_S, PAG
 from tollhouse.kernel.scopes import PERMISSIONS, known
 from tollhouse.oauth import connections, connections_store, redirect_uris
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
-from tollhouse.oauth.model import ApplicationRevoked, ClientView, GrantView
+from tollhouse.oauth.model import ApplicationRevoked, ClientView, GrantView, stored_id
 from tollhouse.pages.dashboard import limit_form
 from tollhouse.pages.dashboard.developers.application import confirmation_errors, get_client, tab_page, unconfirmed_page
 from tollhouse.pages.dashboard.layout import render
@@ -187,6 +187,7 @@ async def connected_applications(request: Request, caller: Person, query: Connec
         "applications/connected_apps",
         here="connected-apps",
         grants=shown,
+        stored_ids={grant.grant_id: stored_id(grant.client_id) for grant in shown},
         query=query,
         statuses=STATUSES,
         page_links=query.links(shown, more=more),
@@ -264,6 +265,7 @@ async def _connected_application(
         status,
         here="connected-apps",
         grant=found.grant,
+        stored_id=stored_id(found.grant.client_id),
         owner_name=found.owner_name,
         owner_verified=found.owner_verified,
         website=redirect_uris.host_of(website) if website else "",

@@ -5,7 +5,6 @@ from urllib.parse import quote, urlencode
 from uuid import UUID
 
 import msgspec
-from msgspec import structs
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
@@ -18,7 +17,6 @@ from tollhouse.kernel.errors import NotFound
 from tollhouse.kernel.limits import PAGE_ROWS_DEFAULT
 from tollhouse.kernel.resources import PATHS
 from tollhouse.kernel.text import Text
-from tollhouse.oauth.model import stored_id
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.webhooks.request_log import redaction, store
@@ -38,8 +36,6 @@ STATUSES = [
 async def requests(request: Request, caller: Person, env: MerchantEnv, query: RequestsQuery) -> Response:
     """List the requests of the last days, newest first."""
     services = request.services
-    if query.credential.startswith("https://"):  # of an application that is known by the URL of a document
-        query = structs.replace(query, credential=stored_id(query.credential))
     found = await store.list_newest(services.db, env, query, PAGE_ROWS_DEFAULT + 1, kept_since(services, request.now))
     shown = found[:PAGE_ROWS_DEFAULT]
     credentials = await store.list_credentials(services.db, env)
