@@ -123,6 +123,10 @@ class Person(Struct, frozen=True):
         """Whether the role may do this in a mode; None: in any mode."""
         return may(self.role, permission, mode)
 
+    def can(self, permission: Permission, mode: Mode | None = "live") -> bool:
+        """Whether a page offers this: the role may do it, and the merchant is not suspended."""
+        return not self.suspended and self.may(permission, mode)
+
     def require(self, permission: Permission, mode: Mode | None = "live") -> None:
         """Raises `RoleForbidden` unless the role may do this in a mode."""
         if not self.may(permission, mode):

@@ -166,7 +166,7 @@ async def home(request: Request, caller: Person, env: MerchantEnv, query: HomeQu
         currencies=choices,
         figures=_figures(now, before, len(selected.now.starts), currency),
         balance=balance_view(balance, env, currency.decimals),
-        can_withdraw=currency.operations.withdrawals and balance.available_minor > 0 and not caller.suspended,
+        can_withdraw=currency.operations.withdrawals and balance.available_minor > 0 and caller.can("money", env.mode),
         picture=draw_charts(now, before, selected, currency, formats_of(request), request.services.catalogue),
         most=COUNTED_MAX,
         base_url=request.services.settings.base_url,
