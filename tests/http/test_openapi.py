@@ -322,8 +322,8 @@ def test_it_tells_every_error_of_guard_decoding_and_key(document: Any) -> None:
     assert key["name"] == "Idempotency-Key"
     assert key["required"] is True
     saved = document["paths"]["/api/v2/merchant/oauth/clients/{client_id}"]["put"]
-    of_session = ["cross_origin_forbidden", "account_suspended", "recent_authentication_required"]
-    assert codes(saved, 403) == [*of_session, "application_suspended"]
+    of_session = ["cross_origin_forbidden", "account_suspended", "role_forbidden", "second_factor_missing"]
+    assert codes(saved, 403) == [*of_session, "recent_authentication_required", "application_suspended"]
     assert codes(saved, 409) == ["application_revoked", "application_changed"]
     assert codes(saved, 415) == ["unsupported_media_type"]
     assert codes(saved, 422) == ["validation_failed"]

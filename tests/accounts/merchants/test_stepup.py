@@ -100,8 +100,7 @@ DECLARED = {
     "PUT /api/v2/merchant/oauth/clients/{client_id}": "by_content",
     "PUT /api/v2/merchant/team": "always",
 }
-"""Every operation of a merchant's person that wants recent authentication, JSON and pages alike. A new one of a kind that is
-listed in the interface stands here too, or this test fails."""
+"""Every operation of a merchant's person that wants recent authentication, JSON and pages alike; a new one, too."""
 ENFORCED = sorted(name for name, when in DECLARED.items() if when != "by_content")
 CANCEL = re.compile(r'<a href="([^"]*)">Cancel</a>')
 NAMES = re.compile(r"\{\w+\}")

@@ -24,6 +24,14 @@ WHILE_SUSPENDED = {
     f"DELETE {MERCHANT}/oauth/clients/{{client_id}}/connections/{{grant_id}}",
     f"DELETE {MERCHANT}/oauth/grants/{{grant_id}}",
     f"POST {MERCHANT}/session/merchant",
+    f"POST {MERCHANT}/stop-everything",
+    "POST /{mode}/developers/stop",
+    # What is read, and a report to the operators.
+    f"POST {MERCHANT}/notifications/read-all",
+    f"POST {MERCHANT}/notifications/{{notification_id}}/read",
+    "POST /{mode}/notifications/read",
+    "POST /{mode}/notifications/{notification_id}/read",
+    "POST /settings/reported-apps/{client_id}",
     "POST /developers/apps/{client_id}/connections/disconnect",
     "POST /developers/apps/{client_id}/connections/{grant_id}/disconnect",
     "POST /developers/apps/{client_id}/revoke",
@@ -67,6 +75,7 @@ WITHOUT_SESSION = {
     "POST /signout",
     "POST /signup",
     "POST /theme",
+    "POST /unsubscribe/{token}",
     "POST /verify/{secret}",
 }
 """What asks for no session. Of these, consent and the checkout look at the suspension themselves."""

@@ -151,6 +151,7 @@ class MemberView(Struct, frozen=True):
     """ID of the user."""
     email: Annotated[str, example("anna@example.com")]
     role: Role
+    """What the member may do."""
     created_at: Timestamp
 
 
@@ -161,6 +162,7 @@ class MembershipView(Struct, frozen=True):
     """ID of the merchant."""
     business_name: str
     role: Role
+    """What the person may do there."""
 
 
 class AddressChange(Struct, frozen=True):

@@ -152,6 +152,7 @@ class SessionView(Struct, frozen=True):
     user: UserView
     """User who signed in."""
     role: Role
+    """What the user may do for the merchant."""
     members: list[MemberView]
     """Members of the merchant, those for longest first."""
     merchants: list[MembershipView]

@@ -24,6 +24,7 @@ from tollhouse.accounts.identity.model import (
     ProposalRequired,
     RecentAuthenticationRequired,
     RoleForbidden,
+    SecondFactorMissing,
 )
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.http.cookies import SAFE, cookie_name
@@ -133,8 +134,9 @@ def _admission(operation: Operation) -> Admission:
     if isinstance(guard, SessionGuard):
         recent = () if operation.recent_authentication == "no" else (RecentAuthenticationRequired,)
         suspended = () if operation.method in SAFE or guard.while_suspended else (AccountSuspended,)
+        factor = () if guard.permission == "own" else (SecondFactorMissing,)
         role = () if guard.permission in {"own", "read"} else (RoleForbidden,)
-        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *role, *recent))
+        return Admission(({"session": ()},), (AuthenticationRequired, *cross_origin, *suspended, *role, *factor, *recent))
     if guard is guards.client:
         return Admission(({"client": ()}, {}))
     if guard is guards.anyone_with_cookie:

@@ -34,6 +34,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
     "Dashboard: customers": (MERCHANT + "customers",),
     "Dashboard: proposals": (MERCHANT + "proposals",),
+    "Dashboard: notifications": (MERCHANT + "notification",),
     "Service": ("/healthz", "/readyz", "/openapi.json", "/openapi.yaml"),
 }
 """The path prefixes of each group."""
