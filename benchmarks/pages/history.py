@@ -171,6 +171,24 @@ ORDERS = (
     """,
 )
 """Refunds, withdrawals, conversions, balance payments and fulfillments: one for every fifth payment."""
+OWN = "'thc_' || substr(encode(sha256(uuid_send($1)), 'hex'), 1, 22)"
+OPEN_GRANTS = 20
+GRANTS = (
+    f"""
+    INSERT INTO oauth_clients (id, merchant_id, client_type, name, description, redirect_uris, scope_mask, status,
+                               created_at, updated_at)
+    SELECT {OWN}, $1, 'public', 'Own', 'An application.', '{{https://app.example}}', 1, 'enabled', now(), now()
+    """,
+    f"""
+    INSERT INTO oauth_grants (id, client_id, merchant_id, mode, scope_mask, grant_epoch, created_at, expires_at, revoked_at,
+                              revoked_because)
+    SELECT link_id, {OWN}, $1, 'test', 1, 1, at, now() + interval '30 days', CASE WHEN ended THEN at END,
+           CASE WHEN ended THEN 'disconnected_by_merchant' END
+    FROM (SELECT *, n <= (SELECT max(n) FROM more) - {OPEN_GRANTS} AS ended FROM more) AS m
+    """,
+    "INSERT INTO oauth_grant_activity (grant_id, last_used_at) SELECT link_id, at FROM more",
+)
+"""Connections of an application of the merchant, at itself: one for each payment, of which the newest are active."""
 
 
 async def make(dsn: str, merchant_id: UUID, count: int) -> dict[str, Any]:
@@ -190,15 +208,16 @@ async def make(dsn: str, merchant_id: UUID, count: int) -> dict[str, Any]:
             f"INSERT INTO {table} ({', '.join(columns)}) SELECT {values} FROM more m, {table} o WHERE {which} ORDER BY m.n",
             merchant_id,
         )
-    for statement in (FEES, BALANCES, *ORDERS, TOTALS, STATUSES, FAILURES):
+    for statement in (FEES, BALANCES, *ORDERS, *GRANTS, TOTALS, STATUSES, FAILURES):
         await connection.execute(statement, *([merchant_id] if "$1" in statement else []))
     middle = await connection.fetchrow(
         "SELECT payment_id, link_id, entry_id, fee_id, at, n FROM more WHERE n BETWEEN $1 AND $1 + 20 AND n % 5 = 0"
         " AND ends = 'succeeded' LIMIT 1",
         count // 2,
     )
+    client_id = await connection.fetchval(f"SELECT {OWN}", merchant_id)
     await connection.close()
-    return dict(middle or {})
+    return dict(middle or {}) | {"client_id": client_id}
 
 
 async def settle(dsn: str) -> None:

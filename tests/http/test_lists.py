@@ -16,7 +16,15 @@ INTEGRATION = "/api/v2/integration"
 LISTS = [one for one in OPERATIONS if "page" in one.needs]
 OPEN = [one.path for one in LISTS if one.full_path.startswith(INTEGRATION) and "{" not in one.path]
 TIMED = [one.path for one in LISTS if one.path in OPEN and not issubclass(one.query or ListQuery, CatalogueQuery)]
-NEVER_PAGED = {"/api-keys", "/events", "/oauth/clients", "/oauth/grants", "/api/v2/oauth/permissions"}
+NEVER_PAGED = {
+    "/api-keys",
+    "/events",
+    "/oauth/clients",
+    "/oauth/grants",
+    "/passkeys",
+    "/session/email",
+    "/api/v2/oauth/permissions",
+}
 MOVING = {"indicative_rate", "rate_as_of"}
 
 

@@ -6,7 +6,7 @@ import pytest
 
 from tests.cast import Actor, Answer
 from tests.payments.shop import choose, open_link, visit
-from tollhouse.accounts.identity.guards import signed_in_page
+from tollhouse.accounts.identity.guards import SessionGuard
 from tollhouse.http.static_files import static
 from tollhouse.instance.api import OPERATIONS
 
@@ -16,7 +16,8 @@ MINE = [
     operation.path.replace("{mode}", "test")
     for operation in OPERATIONS
     if operation.method == "GET"
-    and operation.guard is signed_in_page
+    and isinstance(operation.guard, SessionGuard)
+    and operation.surface.html
     and not re.search(r"\{(?!mode\})|\.\w+$", operation.path)
 ]
 PUBLIC = [

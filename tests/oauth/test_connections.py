@@ -59,6 +59,53 @@ async def test_owner_and_merchant_see_the_same_connection(app: Application, alic
         assert secret not in answer.text + granted.text
 
 
+async def all_pages(actor: Actor, path: str, noun: str, limit: int) -> list[dict[str, object]]:
+    """The whole list, from cursor to cursor."""
+    found, cursor = list[dict[str, object]](), ""
+    while True:
+        body = (await actor.dashboard("GET", f"{path}?limit={limit}{cursor}")).ok().body
+        assert set(body) == {noun, "has_more", "next_cursor"}
+        assert body["has_more"] == (body["next_cursor"] is not None)
+        found += body[noun]
+        if not body["has_more"]:
+            return found
+        assert len(body[noun]) == limit
+        cursor = f"&cursor={body['next_cursor']}"
+
+
+async def test_lists_are_complete_unless_a_page_is_asked_for(alice: Actor, bob: Actor) -> None:
+    apps = [await application(bob, name=f"Application {number}") for number in range(3)]
+    for app in (*apps, apps[0]):
+        await app.connect(alice, SCOPE)
+    for actor, path, noun in ((alice, GRANTS, "grants"), (bob, CLIENTS, "clients")):
+        body = (await actor.dashboard("GET", path)).ok().body
+        assert set(body) == {noun}
+        assert len(body[noun]) >= 3
+        for limit in (1, 2, 100):
+            assert await all_pages(actor, path, noun, limit) == body[noun]
+        assert (await actor.dashboard("GET", f"{path}?limit=1&page=2")).ok().body[noun] == body[noun][1:2]
+        assert (await actor.dashboard("GET", f"{path}?page=1")).ok().body[noun] == body[noun]
+        assert (await actor.dashboard("GET", f"{path}?page=9")).ok().body[noun] == []
+        cursor = (await actor.dashboard("GET", f"{path}?limit=1")).ok().body["next_cursor"]
+        for wrong in ("page=0", "limit=101", "cursor=x", f"page=2&cursor={cursor}", "before=1", "page=200&limit=100"):
+            assert (await actor.dashboard("GET", f"{path}?{wrong}")).status == 422, wrong
+        stranger = bob if actor is alice else alice
+        (await stranger.dashboard("GET", f"{path}?cursor={cursor}")).refused("validation_failed", 422)
+
+
+async def test_ended_and_active_connections_are_listed_apart(app: Application, alice: Actor) -> None:
+    for _ in range(3):
+        await app.connect(alice, SCOPE)
+    grants = [str(grant["grant_id"]) for grant in await all_pages(alice, GRANTS, "grants", 100)]
+    (await alice.dashboard("DELETE", f"{GRANTS}/{grants[1]}")).ok()
+    await alice.sql("UPDATE oauth_grants SET expires_at = now() WHERE id::text = $1", grants[2])
+    for status, expected in (("active", grants[:1]), ("ended", grants[1:]), ("", grants)):
+        shown = (await alice.send("GET", f"/settings/connected-apps?status={status}")).ok().text
+        assert {one for one in grants if f"/settings/connected-apps/{one}" in shown} == set(expected), status
+    [client] = [one for one in await all_pages(app.owner, CLIENTS, "clients", 100) if one["client_id"] == app.client_id]
+    assert client["active_connections"] == 1
+
+
 @pytest.mark.covers("O-207")
 async def test_last_use_is_updated_at_most_once_a_minute(app: Application, alice: Actor) -> None:
     tokens = await app.connect(alice, SCOPE)

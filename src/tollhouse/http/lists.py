@@ -13,7 +13,7 @@ import base64
 import binascii
 import hashlib
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Iterator, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, ClassVar, Protocol, TypeVar, get_args
 from urllib.parse import urlencode
 from uuid import UUID
@@ -22,6 +22,7 @@ import msgspec
 from msgspec import Meta, Struct
 
 from tollhouse.http.bodies import ValidationContext
+from tollhouse.http.positions import Position, decode_position
 from tollhouse.http.statuses import words_of
 from tollhouse.kernel import messages
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
@@ -33,32 +34,8 @@ PAGE = Meta(ge=1, description="Page number, 1 by default. Pages reach the first 
 CURSOR = Meta(description="The `next_cursor` of the previous response, instead of `page`.")
 SINCE = Meta(tz=True, description="Only objects created at or after this time.")
 UNTIL = Meta(tz=True, description="Only objects created before this time.")
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
-MICROSECOND = timedelta(microseconds=1)
-POSITION_BYTES, POSITION_LENGTH = 24, 32
+POSITION_LENGTH = 32
 PAGE_PARAMETERS = frozenset({"page", "before", "after", "done"})
-
-
-class Position(Struct, frozen=True, order=True):
-    """The position of a row in a list: its time, and its id among rows of the same time."""
-
-    at: datetime
-    id: UUID
-
-    @property
-    def encoded(self) -> bytes:
-        """24 bytes: microseconds since 1970, and the id."""
-        return ((self.at - EPOCH) // MICROSECOND).to_bytes(8, signed=True) + self.id.bytes
-
-
-def decode_position(encoded: bytes) -> Position | None:
-    """The position of its 24 bytes; None if they are not one."""
-    if len(encoded) != POSITION_BYTES:
-        return None
-    try:
-        return Position(EPOCH + int.from_bytes(encoded[:8], signed=True) * MICROSECOND, UUID(bytes=encoded[8:]))
-    except OverflowError:
-        return None
 
 
 class ListedRow(Protocol):
@@ -166,7 +143,25 @@ class ConnectionsQuery(Struct, frozen=True, forbid_unknown_fields=True):
         yield from _span_errors(self)
 
 
-AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery
+class OptionalPageQuery(Struct, frozen=True, forbid_unknown_fields=True):
+    """`?page=&limit=&cursor=` of a list that is complete unless one of them is sent."""
+
+    page: Annotated[int, PAGE] | None = None
+    limit: Annotated[int, Meta(ge=1, le=PAGE_ROWS_MAX)] | None = None
+    cursor: Annotated[str, CURSOR] | None = None
+
+    @property
+    def is_paged(self) -> bool:
+        """Whether a part of the list is asked for."""
+        return (self.page, self.limit, self.cursor) != (None, None, None)
+
+    def rule_errors(self, context: ValidationContext) -> Iterator[FieldError]:
+        """The errors of the cursor."""
+        return _cursor_errors(self, context)
+
+
+AnyQuery = CatalogueQuery | ListQuery | ConnectionsQuery | OptionalPageQuery
+SPANNED = (ListQuery, ConnectionsQuery)
 
 
 class PageRequest(Struct, frozen=True):
@@ -189,8 +184,12 @@ class PageRequest(Struct, frozen=True):
 
     def cut(self, rows: Sequence[T], position: Callable[[T], Position] = position_of) -> tuple[list[T], bool, str | None]:
         """The rows to show, whether there are more, and the cursor of the next part."""
+        return self.cut_after(rows, lambda row: position(row).encoded)
+
+    def cut_after(self, rows: Sequence[T], encoded: Callable[[T], bytes]) -> tuple[list[T], bool, str | None]:
+        """As `cut`, with a cursor of the bytes of the last row, which the next request has in `after`."""
         shown, more = list(rows[: self.limit]), len(rows) > self.limit
-        return shown, more, self._cursor(position(shown[-1]).encoded) if more else None
+        return shown, more, self._cursor(encoded(shown[-1])) if more else None
 
     def pick(self, every: Sequence[T], name: Callable[[T], str]) -> tuple[list[T], bool, str | None]:
         """The entries of a catalogue to show, as `cut`. Raises `ValidationFailed` if the cursor's entry is missing."""
@@ -227,18 +226,18 @@ class ConnectionsPageRequest(PageRequest, frozen=True):
 
 def page_request_of(query: AnyQuery, context: ValidationContext) -> PageRequest:
     """The part that a valid query asks for. Raises `PageTooDeep`."""
-    number = query.page or 1
-    if number * query.limit > DEEP_ROWS_MAX:
+    number, limit = query.page or 1, query.limit or PAGE_ROWS_DEFAULT
+    if number * limit > DEEP_ROWS_MAX:
         raise PageTooDeep
-    has_span = not isinstance(query, CatalogueQuery)
-    kind = ListPageRequest if has_span else CataloguePageRequest
+    span = (query.created_from, query.created_to) if isinstance(query, SPANNED) else (None, None)
+    kind = ListPageRequest if isinstance(query, SPANNED) else CataloguePageRequest
     return kind(
         tag=_tag(context),
-        limit=query.limit,
-        offset=(number - 1) * query.limit,
+        limit=limit,
+        offset=(number - 1) * limit,
         after=None if query.cursor is None else _after(query.cursor, context),
-        since=(query.created_from if has_span else None) or EARLIEST,
-        until=(query.created_to if has_span else None) or NEWEST.at,
+        since=span[0] or EARLIEST,
+        until=span[1] or NEWEST.at,
     )
 
 
@@ -248,7 +247,7 @@ def _cursor_errors(query: AnyQuery, context: ValidationContext) -> Iterator[Fiel
     if query.page is not None:
         yield FieldError("page", "not_with_cursor", messages.NOT_WITH_CURSOR)
     after = _after(query.cursor, context)
-    if after is None or (not isinstance(query, CatalogueQuery) and decode_position(after) is None):
+    if after is None or (isinstance(query, SPANNED) and decode_position(after) is None):
         yield FieldError("cursor", "invalid_cursor", messages.A_CURSOR)
 
 

@@ -4,12 +4,12 @@ from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from tollhouse.accounts.identity import stepup
 from tollhouse.accounts.identity.guards import signed_in, signed_in_while_suspended
 from tollhouse.accounts.identity.model import ApplicationSuspended, Person
-from tollhouse.http.lists import ConnectionsPageRequest
+from tollhouse.http.lists import ConnectionsPageRequest, OptionalPageQuery, PageRequest, Position
 from tollhouse.http.operations import DASHBOARD, Operations
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
@@ -31,6 +31,8 @@ class ClientList(Struct, frozen=True):
     """The caller's applications, newest first, revoked ones included."""
 
     clients: list[ClientView]
+    has_more: bool | UnsetType = UNSET
+    next_cursor: str | UnsetType | None = UNSET
 
 
 class ConnectionList(Struct, frozen=True):
@@ -45,6 +47,8 @@ class GrantList(Struct, frozen=True):
     """The merchant's grants, newest first, ended ones included."""
 
     grants: list[GrantView]
+    has_more: bool | UnsetType = UNSET
+    next_cursor: str | UnsetType | None = UNSET
 
 
 class ClientDetails(Struct, frozen=True):
@@ -57,10 +61,15 @@ class ClientDetails(Struct, frozen=True):
     token_endpoint: Annotated[str, example("https://pay.example/api/v2/oauth/token")]
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in("read"))
-async def list_clients(caller: Person, db: Pool, now: datetime) -> ClientList:
-    """List applications. Newest first, with revoked ones."""
-    return ClientList(await clients_store.list_owned(db, caller.merchant_id, now))
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/clients", guard=signed_in("read"), errors=(ValidationFailed,))
+async def list_clients(caller: Person, query: OptionalPageQuery, page: PageRequest, db: Pool, now: datetime) -> ClientList:
+    """List applications. Newest first, with revoked ones. All of them, unless `page`, `limit` or `cursor` is sent."""
+    owner = caller.merchant_id
+    if not query.is_paged:
+        return ClientList(await clients_store.list_owned(db, owner, now))
+    after = None if page.after is None else page.after.decode(errors="replace")
+    found = await clients_store.list_owned(db, owner, now, after, page.limit + 1, page.offset)
+    return ClientList(*page.cut_after(found, lambda client: client.client_id.encode()))
 
 
 @DASHBOARD_OPERATIONS.add(
@@ -171,10 +180,29 @@ async def disconnect_all(caller: Person, client_id: str, work: Work) -> Disconne
     return await connections.disconnect_all(work, caller.merchant_id, client_id)
 
 
-@DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in("read"))
-async def list_grants(caller: Person, db: Pool, now: datetime, catalogue: Catalogue) -> GrantList:
-    """List connected applications. Those that the merchant is or was connected to."""
-    return GrantList(await connections_store.list_grants(db, caller.merchant_id, now, catalogue))
+@DASHBOARD_OPERATIONS.add("GET", "/oauth/grants", guard=signed_in("read"), errors=(ValidationFailed,))
+async def list_grants(
+    caller: Person, query: OptionalPageQuery, page: PageRequest, db: Pool, now: datetime, catalogue: Catalogue
+) -> GrantList:
+    """List connected applications. Those that the merchant is or was connected to.
+
+    All of them, unless `page`, `limit` or `cursor` is sent.
+    """
+    if not query.is_paged:
+        every = await connections_store.list_grants(db, caller.merchant_id, now, catalogue)
+        return GrantList([grant for grant, _ in every])
+    window = page.window
+    found = await connections_store.list_grants(
+        db,
+        caller.merchant_id,
+        now,
+        catalogue,
+        before=Position(window.before_at, window.before_id),
+        fetch=window.fetch,
+        offset=window.offset,
+    )
+    shown, more, cursor = page.cut(found, lambda row: row[1])
+    return GrantList([grant for grant, _ in shown], more, cursor)
 
 
 @DASHBOARD_OPERATIONS.add(

@@ -9,6 +9,7 @@ from msgspec import UNSET, Struct
 
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.limits import COUNTED_ROWS_MAX
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth import keys_store
 from tollhouse.oauth.model import (
@@ -26,6 +27,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 CLIENT_ID = re.compile(r"th[cd]_[0-9A-Za-z]{22}|tollhouse-cli")
 """Other ids from URLs are not sent to the database: they may contain characters that PostgreSQL rejects."""
 
+USES_READ_MAX = 100
 INSERT = """
     INSERT INTO oauth_clients
         (id, merchant_id, client_type, name, description, website_url, redirect_uris, scope_mask, status,
@@ -34,37 +36,38 @@ INSERT = """
     VALUES ($1, $2, $3, $4, $5, $6, $7, $8, 'enabled', $9, $10, $11, $11, $12, $13, $14, $15, $16, $17, $18, $19, $20, $21)
     ON CONFLICT (id) DO NOTHING
 """
-LIST_OWNED = """
+# Counted up to a limit, of grants that are open: neither revoked nor known to have expired. Last used: the newest open ones
+# and the newest of all.
+USE = f"""
+    CROSS JOIN LATERAL (
+        SELECT (SELECT count(*) FROM (
+                    SELECT FROM oauth_grants g
+                    WHERE g.client_id = c.id AND g.revoked_at IS NULL AND g.expiry_noted_at IS NULL
+                      AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2 LIMIT {COUNTED_ROWS_MAX}) AS counted)
+                   AS active_connections,
+               (SELECT max(a.last_used_at) FROM (
+                    (SELECT id FROM oauth_grants g
+                     WHERE g.client_id = c.id AND g.revoked_at IS NULL AND g.expiry_noted_at IS NULL
+                     ORDER BY g.created_at DESC, g.id DESC LIMIT {USES_READ_MAX})
+                    UNION
+                    (SELECT id FROM oauth_grants g WHERE g.client_id = c.id
+                     ORDER BY g.created_at DESC, g.id DESC LIMIT {USES_READ_MAX})) AS newest
+                JOIN oauth_grant_activity a ON a.grant_id = newest.id) AS last_used_at
+    ) u"""
+OWNED = f"""
     SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
            c.grant_types, c.require_par, c.dpop_bound, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
            c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
            c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
-    FROM oauth_clients c
-    LEFT JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $2)
-                   AS active_connections,
-               max(a.last_used_at) AS last_used_at
-        FROM oauth_grants g LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-        WHERE g.client_id = c.id
-    ) u ON true
+    FROM oauth_clients c {USE}
     WHERE c.merchant_id = $1
-    ORDER BY c.created_at DESC, c.id DESC
 """
-FIND_OWNED = """
-    SELECT c.id, c.client_type, c.name, c.description, c.website_url, c.redirect_uris, c.scope_mask, c.status, c.version,
-           c.grant_types, c.require_par, c.dpop_bound, c.logo_uri, c.policy_uri, c.tos_uri, c.connection_webhook_url,
-           c.token_endpoint_auth_method, c.jwks, c.jwks_uri, c.secret_hint, c.created_at, c.updated_at, c.revoked_at,
-           c.suspended_at, c.approved_at, c.verified_at, u.active_connections, u.last_used_at
-    FROM oauth_clients c
-    LEFT JOIN LATERAL (
-        SELECT count(*) FILTER (WHERE g.revoked_at IS NULL AND g.grant_epoch = c.grant_epoch AND g.expires_at > $3)
-                   AS active_connections,
-               max(a.last_used_at) AS last_used_at
-        FROM oauth_grants g LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-        WHERE g.client_id = c.id
-    ) u ON true
-    WHERE c.merchant_id = $1 AND c.id = $2
+LIST_OWNED = f"""
+    {OWNED} AND ($3::text IS NULL
+                 OR (c.created_at, c.id) < (SELECT created_at, id FROM oauth_clients WHERE merchant_id = $1 AND id = $3))
+    ORDER BY c.created_at DESC, c.id DESC LIMIT $4 OFFSET $5
 """
+FIND_OWNED = f"{OWNED} AND c.id = $3"
 # Not FOR UPDATE: that would block inserts that refer to the application, and could deadlock with an exchange.
 LOCK = """
     SELECT id, name, client_type, status, version, scope_mask, suspended_at FROM oauth_clients
@@ -214,14 +217,16 @@ async def insert(
     return inserted == 1
 
 
-async def list_owned(db: Pool, owner: MerchantId, now: datetime) -> list[ClientView]:
-    """The owner's applications, newest first, revoked ones included."""
-    return [_view(row) for row in await db.fetch(LIST_OWNED, owner, now)]
+async def list_owned(
+    db: Pool, owner: MerchantId, now: datetime, after: str | None = None, fetch: int | None = None, offset: int = 0
+) -> list[ClientView]:
+    """The owner's applications after the application `after`, newest first, revoked ones included."""
+    return [_view(row) for row in await db.fetch(LIST_OWNED, owner, now, after, fetch, offset)]
 
 
 async def find_owned(db: Pool | Tx, owner: MerchantId, client_id: str, now: datetime) -> ClientView | None:
     """One application of this owner."""
-    row = await db.fetchrow(FIND_OWNED, owner, client_id, now) if CLIENT_ID.fullmatch(client_id) else None
+    row = await db.fetchrow(FIND_OWNED, owner, now, client_id) if CLIENT_ID.fullmatch(client_id) else None
     return _view(row) if row else None
 
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
 from tollhouse.accounts.spending.model import Limits, read_limits
-from tollhouse.http.lists import Position, Window
+from tollhouse.http.lists import NEWEST, Position, Window
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp, stamp_or_none
 from tollhouse.kernel.connections import ChangedConnection
@@ -64,10 +64,8 @@ REVOKE_BY_MERCHANT = f"""
       AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $3
     RETURNING {CHANGED_CONNECTION}
 """
-# $2 filters: true for active grants, false for ended ones, null for all.
-LIST_GRANTS = """
-    SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
-           c.status AS client_status, g.scope_mask, g.mode,
+GRANTS = """
+    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because
@@ -76,10 +74,17 @@ LIST_GRANTS = """
     LEFT JOIN oauth_grant_cutoffs k
         ON k.client_id = g.client_id AND k.grant_epoch = g.grant_epoch AND k.revoked_at < g.expires_at
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
-    WHERE g.merchant_id = $1
-      AND ($2::boolean IS NULL OR $2 = (g.revoked_at IS NULL AND k.revoked_at IS NULL AND g.expires_at > $3))
-    ORDER BY g.created_at DESC, g.id DESC
-    LIMIT $4 OFFSET $5
+    WHERE g.merchant_id = $1 AND (g.created_at, g.id) < ($2, $3)
+"""
+NEWEST_FIRST = "ORDER BY g.created_at DESC, g.id DESC LIMIT $4 OFFSET $5"
+LIST_GRANTS = f"{GRANTS} {NEWEST_FIRST}"
+# By the index of those that are open: neither revoked nor known to have expired.
+LIST_ACTIVE_GRANTS = f"""
+    {GRANTS} AND g.revoked_at IS NULL AND g.expiry_noted_at IS NULL AND k.revoked_at IS NULL AND g.expires_at > $6
+    {NEWEST_FIRST}
+"""
+LIST_ENDED_GRANTS = f"""
+    {GRANTS} AND (g.revoked_at IS NOT NULL OR k.revoked_at IS NOT NULL OR g.expires_at <= $6) {NEWEST_FIRST}
 """
 FIND_GRANT = """
     SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
@@ -218,11 +223,17 @@ async def list_grants(
     catalogue: Catalogue,
     *,
     active: bool | None = None,
+    before: Position = NEWEST,
     fetch: int | None = None,
     offset: int = 0,
-) -> list[GrantView]:
-    """The merchant's grants, newest first: the active ones, the ended ones, or all."""
-    return [_grant(row, now, catalogue) for row in await db.fetch(LIST_GRANTS, merchant_id, active, now, fetch, offset)]
+) -> list[tuple[GrantView, Position]]:
+    """The merchant's grants with their positions, newest first: the active ones, the ended ones, or all."""
+    page = (merchant_id, before.at, before.id, fetch, offset)
+    if active is None:
+        rows = await db.fetch(LIST_GRANTS, *page)
+    else:
+        rows = await db.fetch(LIST_ACTIVE_GRANTS if active else LIST_ENDED_GRANTS, *page, now)
+    return [(_grant(row, now, catalogue), Position(row["created_at"], row["id"])) for row in rows]
 
 
 async def find_grant(

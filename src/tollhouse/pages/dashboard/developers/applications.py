@@ -9,6 +9,7 @@ from starlette.responses import Response
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
 from tollhouse.http.forms import NOT_SAVED, Form
+from tollhouse.http.lists import PageQuery
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -208,10 +209,13 @@ PURPOSE = b"new application:"
 
 
 @OPERATIONS.add("GET", "/developers/apps", guard=signed_in_page("read"))
-async def list_page(request: Request, caller: Person) -> Response:
-    """The applications of this merchant."""
-    owned = await clients_store.list_owned(request.services.db, caller.merchant_id, request.now)
-    return render(request, caller, "applications/apps", here="apps", clients=owned)
+async def list_page(request: Request, caller: Person, query: PageQuery) -> Response:
+    """The applications of this merchant, newest first."""
+    db, owner = request.services.db, caller.merchant_id
+    found = await clients_store.list_owned(db, owner, request.now, None, query.fetch, query.offset)
+    owned, more = query.cut(found)
+    page_links = query.links(owned, more=more)
+    return render(request, caller, "applications/apps", here="apps", clients=owned, page_links=page_links)
 
 
 @OPERATIONS.add("GET", "/developers/apps/new", guard=signed_in_page("developers"))

@@ -14,7 +14,7 @@ from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequir
 from tollhouse.accounts.identity.stepup import is_recent, reauthenticate
 from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.forms import flash_message
-from tollhouse.http.lists import LongPageQuery, PageQuery
+from tollhouse.http.lists import LongPageQuery, Position
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
@@ -162,7 +162,7 @@ ENDED_FOR_OWNER: Mapping[str, str] = {
 }
 
 
-class ConnectedAppsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True):
+class ConnectedAppsPageQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """`?status=&page=` of the list. An empty status is no filter."""
 
     status: Literal["", "active", "ended"] = ""
@@ -171,14 +171,16 @@ class ConnectedAppsPageQuery(PageQuery, frozen=True, forbid_unknown_fields=True)
 @OPERATIONS.add("GET", "/settings/connected-apps", guard=signed_in_page("read"))
 async def connected_applications(request: Request, caller: Person, query: ConnectedAppsPageQuery) -> Response:
     """The merchant's grants of both environments, newest first, ended ones included."""
+    window = query.window
     found = await connections_store.list_grants(
         request.services.db,
         caller.merchant_id,
+        request.now,
+        request.services.catalogue,
         active=ACTIVE.get(query.status),
-        fetch=query.fetch,
-        offset=query.offset,
-        now=request.now,
-        catalogue=request.services.catalogue,
+        before=Position(window.before_at, window.before_id),
+        fetch=window.fetch,
+        offset=window.offset,
     )
     shown, more = query.cut(found)
     return render(
@@ -186,11 +188,11 @@ async def connected_applications(request: Request, caller: Person, query: Connec
         caller,
         "applications/connected_apps",
         here="connected-apps",
-        grants=shown,
-        stored_ids={grant.grant_id: stored_id(grant.client_id) for grant in shown},
+        grants=[grant for grant, _ in shown],
+        stored_ids={grant.grant_id: stored_id(grant.client_id) for grant, _ in shown},
         query=query,
         statuses=STATUSES,
-        page_links=query.links(shown, more=more),
+        page_links=query.links([position for _, position in shown], more=more),
     )
 
 
