@@ -162,3 +162,14 @@ async def test_preferences(alice: Actor, services: Services) -> None:
         await notify(services, alice, event, event)
     assert await mailed(alice) == ["webhooks_failing"]
     assert len(await inbox(alice)) == 3
+
+
+async def test_a_button_of_a_row_returns_to_its_page(alice: Actor, services: Services) -> None:
+    await notify(services, alice, "refund_failed", "one")
+    page = await seen(alice, "/live/notifications?kind=refund_failed&unread=true")
+    [action] = re.findall(r'action="([^"]*/read\?[^"]*)"', page)
+    answer = (await alice.form(html.unescape(action), {})).ok(303)
+    assert answer.location == "/live/notifications?kind=refund_failed&unread=true&page=1"
+    assert "No notifications match" in await seen(alice, answer.location)
+    answer = (await alice.form("/live/notifications/read", {})).ok(303)
+    assert "All notifications are marked as read." in await seen(alice, answer.location)

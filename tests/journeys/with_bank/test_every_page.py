@@ -23,6 +23,7 @@ from tollhouse.rails.balances import store as rail_store
 from tollhouse.rails.balances.model import RailBalance
 
 NOT_LINKED = {
+    "/unsubscribe/{token}": "mailed",
     "/address/confirm/{secret}": "mailed",
     "/address/undo/{secret}": "mailed",
     "/api/v2/oauth/authorize": "leads to the consent page",

@@ -1,7 +1,7 @@
 """Pages of notifications: the inbox of a mode, which emails are sent, and the link of an email that stops them."""
 
 from datetime import timedelta
-from typing import Any, get_args
+from typing import Any, Literal, get_args
 from uuid import UUID
 
 from starlette.responses import Response
@@ -36,7 +36,8 @@ class InboxQuery(LongPageQuery, frozen=True, forbid_unknown_fields=True):
     """Filters of the inbox."""
 
     kind: NotificationKind | None = None
-    unread: bool = False
+    unread: Literal["", "true"] = ""
+    done: Literal["", "read"] = ""
 
 
 @OPERATIONS.add("GET", INBOX, guard=signed_in_page("own"))
@@ -44,7 +45,7 @@ async def inbox(request: Request, caller: Person, env: MerchantEnv, query: Inbox
     """The notifications of a mode and of the account, newest first."""
     seen = visible_kinds(caller.role, env.mode)
     mine = inbox_of(env.merchant_id, caller.user_id, caller.role, env.mode, (query.kind,) if query.kind else ALL_KINDS)
-    found, more = query.cut(await store.list_inbox(request.services.db, mine, query.window, unread=query.unread))
+    found, more = query.cut(await store.list_inbox(request.services.db, mine, query.window, unread=query.unread == "true"))
     formats = formats_of(request)
     return render(
         request,
@@ -55,7 +56,7 @@ async def inbox(request: Request, caller: Person, env: MerchantEnv, query: Inbox
         notifications=[_view(notification, formats) for notification in found],
         kinds=[(kind, title) for kind, title in KIND_TITLES.items() if kind in seen],
         page_links=query.links(found, more=more),
-        done=flash_message(request.query),
+        done=query.done,
     )
 
 
