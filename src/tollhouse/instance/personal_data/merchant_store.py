@@ -12,7 +12,7 @@ from tollhouse.platform.database.pool import Row, Tx
 
 MERCHANT = """
     SELECT id, business_name, legal_name, address_line1, address_line2, postal_code, city, country, tax_id, register_entry,
-           time_zone, suspended_at, created_at
+           time_zone, suspended_at, created_at, second_factors_required_at
     FROM merchants WHERE id = $1
 """
 USERS = """
@@ -20,6 +20,7 @@ USERS = """
            u.password_changed_at
     FROM members m JOIN users u ON u.id = m.user_id WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id
 """
+SUPPORT_REFUND_LIMITS = "SELECT currency, amount_minor FROM support_refund_limits WHERE merchant_id = $1 ORDER BY currency"
 SAVED_FILTERS = """
     SELECT f.id, f.user_id, f.mode, f.list_name, f.name, f.query, f.created_at
     FROM members m JOIN saved_filters f ON f.user_id = m.user_id WHERE m.merchant_id = $1
@@ -179,6 +180,7 @@ AUDIT_LINES = """
 TABLES: Mapping[str, str] = {
     "merchant": MERCHANT,
     "users": USERS,
+    "support_refund_limits": SUPPORT_REFUND_LIMITS,
     "saved_filters": SAVED_FILTERS,
     "settings": SETTINGS,
     "logos": LOGOS,
