@@ -4566,9 +4566,12 @@ CREATE TABLE public.sessions (
     address text,
     proved_at timestamp with time zone,
     merchant_id uuid,
+    device_hash bytea,
+    CONSTRAINT sessions_device_hash_check CHECK ((octet_length(device_hash) = 32)),
     CONSTRAINT sessions_id_hash_check CHECK ((octet_length(id_hash) = 32))
 );
 COMMENT ON COLUMN public.sessions.merchant_id IS 'the merchant that the session acts for';
+COMMENT ON COLUMN public.sessions.device_hash IS 'the known device on which the session is not ended by 12 hours without use; null: nowhere';
 CREATE TABLE public.state_transitions (
     record text NOT NULL,
     from_status text NOT NULL,

@@ -45,6 +45,15 @@ def cookie_value(request: Request, name: str) -> str | None:
     return cookie_parser(header[0]).get(name) or None
 
 
+def values_by_prefix(request: Request, prefix: str) -> list[str]:
+    """The values of all cookies whose names begin so."""
+    header = request.headers.getlist("cookie")
+    if len(header) != 1:
+        return []
+    named = prefixed_cookie_name(request.services.settings, prefix)
+    return [value for name, value in cookie_parser(header[0]).items() if name.startswith(named)]
+
+
 def set_session_cookie(response: Response, settings: Settings, secret: str, max_age_s: int, kind: Kind = "session") -> None:
     """Set the session cookie: HttpOnly, SameSite=Lax (with Strict, users who follow a link would look signed out)."""
     name = cookie_name(settings, kind)

@@ -50,7 +50,12 @@ async def test_who_comes_and_goes(alice: Actor) -> None:
         (await log_in(alice, password=PASSWORD[::-1])).refused("invalid_credentials")
         for _ in range(2):
             await post(alice, "/settings/sessions/others/end")
-    assert await actions_listed(alice) == ["session.begun"] * 3 + ["session.ended", "session.others_ended"]
+    assert await actions_listed(alice) == [
+        *["session.begun"] * 3,
+        "session.ended",
+        "session.refused",
+        "session.others_ended",
+    ]
     assert changed(await newest(alice, "session.others_ended")) == {"sessions": (None, 2)}
 
 

@@ -12,6 +12,9 @@ from tollhouse.instance.api import OPERATIONS
 MERCHANT = "/api/v2/merchant"
 WHILE_SUSPENDED = {
     # Ending sessions, and proving who sits there, which the rest asks for.
+    f"DELETE {MERCHANT}/sessions",
+    f"DELETE {MERCHANT}/sessions/{{session_id}}",
+    "POST /settings/sessions/all/end",
     "POST /settings/sessions/others/end",
     "POST /settings/sessions/{session_id}/end",
     f"POST {MERCHANT}/session/confirm",

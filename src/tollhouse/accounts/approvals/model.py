@@ -62,6 +62,7 @@ Action = Literal[
     "position_limit_changed",
     "rail_float_changed",
     "second_factor_removed",
+    "sessions_ended",
     "application_suspended",
     "application_reactivated",
     "application_device_writes_allowed",

@@ -27,6 +27,7 @@ AUDIT_EVENTS: dict[Action, AuditEventType] = {
     "refund_approved": "refund.approved",
     "refund_rejected": "refund.rejected",
     "second_factor_removed": "second_factor.removed",
+    "sessions_ended": "session.ended_by_operator",
     "application_suspended": "application.suspended",
     "application_reactivated": "application.reactivated",
     "application_approved": "application.approved",

@@ -122,6 +122,16 @@ class AuditEvent(Struct, frozen=True, kw_only=True):
     changed: Changes
 
 
+class PersonEvent(Struct, frozen=True):
+    """What happened to the access of a person: by the person, or, to the account of the person, by an operator."""
+
+    id: UUID
+    created_at: datetime
+    event_type: str
+    actor_kind: ActorKind
+    address: str | None
+
+
 class NamedActor(Struct, frozen=True):
     """A user, API key or application of the merchant, and its name."""
 

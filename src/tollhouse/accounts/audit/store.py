@@ -7,9 +7,9 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.accounts.audit.event_types import AuditEventType
-from tollhouse.accounts.audit.model import AuditEvent, AuditFilter, Changes, NamedActor
-from tollhouse.http.lists import Position, read_in_batches
+from tollhouse.accounts.audit.event_types import TOPICS, AuditEventType
+from tollhouse.accounts.audit.model import AuditEvent, AuditFilter, Changes, NamedActor, PersonEvent
+from tollhouse.http.lists import Position, Window, read_in_batches
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.ids import MerchantId, Mode
 from tollhouse.platform.database.pool import Pool, Row, Tx
@@ -44,6 +44,14 @@ OLDER = """
       AND (cardinality($7::text[]) = 0 OR split_part(deed, '.', 1) = ANY ($7))
       AND ($8 = '' OR author_kind = $8) AND ($9 = '' OR author = $9)
     ORDER BY created_at DESC, id DESC LIMIT $10
+"""
+# Of all merchants of the person: what concerns the person alone is in the log of each, with one ID.
+OF_PERSON = """
+    SELECT DISTINCT ON (a.created_at, a.id) a.id, a.created_at, a.deed AS event_type, a.author_kind AS actor_kind, a.address
+    FROM members m JOIN audit_lines a ON a.merchant_id = m.merchant_id
+    WHERE m.user_id = $1 AND (a.author_kind = 'person' AND a.author = $1::text OR a.subject = $1::text)
+      AND split_part(a.deed, '.', 1) = ANY ($2) AND a.created_at >= $3 AND (a.created_at, a.id) < ($4, $5)
+    ORDER BY a.created_at DESC, a.id DESC LIMIT $6 OFFSET $7
 """
 POSITION = "SELECT created_at, id FROM audit_lines WHERE merchant_id = $1 AND id = $2"
 # The possible actors, for the filter and for names.
@@ -98,6 +106,13 @@ async def list_older(
     """Events older than this position, newest first."""
     rows = await db.fetch_custom_plan(OLDER, merchant_id, after.at, after.id, *msgspec.structs.astuple(filters), limit)
     return [_event(row) for row in rows]
+
+
+async def list_of_person(db: Pool, user_id: UUID, window: Window) -> list[PersonEvent]:
+    """What happened to the access of a person, newest first."""
+    kinds = list(TOPICS["access"])
+    rows = await db.fetch_custom_plan(OF_PERSON, user_id, kinds, *msgspec.structs.astuple(window))
+    return [PersonEvent(**row) for row in rows]
 
 
 async def find_position(db: Pool, merchant_id: MerchantId, event_id: UUID) -> Position | None:

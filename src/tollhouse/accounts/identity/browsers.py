@@ -1,7 +1,8 @@
 """Known browsers, and the names of browsers and systems for display.
 
 A known browser has a MAC-protected cookie per account, valid for 90 days after each sign-in. Its failed attempts are counted
-separately, so that attacks from elsewhere do not lock out the owner. The User-Agent header is trusted for no decision.
+separately, so that attacks from elsewhere do not lock out the owner, and a session can stay open in it. The User-Agent
+header is trusted for no decision.
 """
 
 import re
@@ -57,6 +58,21 @@ def remember_device(request: Request, kind: str, account: str) -> None:
     nonce = find_known_device(request, kind, account) or token_hex(NONCE_BYTES)
     proof = request.services.keys.mac(_mac_input(kind, account, nonce)).hex()
     request.cookies_to_set.append((_cookie_name(request, kind, account), f"{nonce}.{proof}", KNOWN_DEVICE_S))
+
+
+def sent_devices(request: Request) -> frozenset[bytes]:
+    """The digests of the device IDs that this browser has, of whatever account. An ID is as secret as a session."""
+    return frozenset(_digest_of(value) for value in cookies.values_by_prefix(request, "device_"))
+
+
+def remembered_device(request: Request) -> bytes | None:
+    """The digest of the device ID that the response sets, after `remember_device`."""
+    prefix = cookies.prefixed_cookie_name(request.services.settings, "device_")
+    return next((_digest_of(value) for name, value, _ in request.cookies_to_set if name.startswith(prefix)), None)
+
+
+def _digest_of(cookie: str) -> bytes:
+    return digest(cookie.partition(".")[0])
 
 
 def _cookie_name(request: Request, kind: str, account: str) -> str:

@@ -4,7 +4,9 @@ import re
 from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from typing import Literal
+from uuid import UUID
 
+from tollhouse.accounts.audit import record
 from tollhouse.accounts.identity import throttle
 from tollhouse.accounts.identity.browsers import find_known_device
 from tollhouse.accounts.identity.model import InvalidCredentials
@@ -19,6 +21,7 @@ from tollhouse.platform.passwords import is_common
 
 EMAIL = re.compile(r"[^@\s]{1,64}@[^@\s.]+(\.[^@\s.]+)*")
 COMMON_PASSWORD = "This is one of the 30,000 most common passwords, or a short text repeated. Choose another password."  # noqa: S105
+NOBODY = UUID(int=0)
 SPAN = timedelta(seconds=limits.SIGN_IN_SPAN_S)
 FindAccount = Callable[[Pool, str], Awaitable[Row | None]]
 SignInKind = Literal["sign-in", "step-up", "operator sign-in"]
@@ -73,9 +76,17 @@ async def verify_password(request: Request, kind: SignInKind, email: str, passwo
     )
     if row is None or not is_right:
         wait = await throttle.record_failure(request.services.db, failure_limits, request.now)
+        if kind == "sign-in":
+            await _record_failed_sign_in(request, NOBODY if row is None else row["id"])
         raise RateLimited(wait) if wait else InvalidCredentials
     await throttle.require_below(request.services.db, failure_limits, request.now)
     return row
+
+
+async def _record_failed_sign_in(request: Request, user_id: UUID) -> None:
+    """Record a failed sign-in in the log of the user. For nobody the same is done in the same time, and nothing recorded."""
+    by = request.actor_of("person", user_id)
+    await request.transact(lambda work: record.event_of_user(work, user_id, "session.refused", by))
 
 
 def failure_limits_of(request: Request, kind: str, account: str) -> tuple[FailureLimit, FailureLimit]:

@@ -14,7 +14,15 @@ from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import assertions, members_store, second_factor, users_store
 from tollhouse.accounts.identity import sessions_store as store
 from tollhouse.accounts.identity.assertions import Assertion
-from tollhouse.accounts.identity.browsers import browser_of, device_hash, remember_device, system_of, user_agent_of
+from tollhouse.accounts.identity.browsers import (
+    browser_of,
+    device_hash,
+    remember_device,
+    remembered_device,
+    sent_devices,
+    system_of,
+    user_agent_of,
+)
 from tollhouse.accounts.identity.credentials import email_key, verify_password
 from tollhouse.accounts.identity.model import InvalidCredentials, NoMembership, Person
 from tollhouse.accounts.identity.second_factor import SecondFactorChanged, SecondFactorRequired
@@ -35,7 +43,11 @@ from tollhouse.platform.database.pool import Row
 async def current_person(request: Request) -> Person | None:
     """The user of the request's session, None without an active one. Sets the request's time zone and actor."""
     id_hash = session_hash(request, "session")
-    person = None if id_hash is None else await store.find_person(request.services.db, id_hash, request.address, request.now)
+    if id_hash is None:
+        return None
+    person = await store.find_person(
+        request.services.db, id_hash, request.address, request.now, lambda: sent_devices(request)
+    )
     if person is not None:
         request.zone = person.zone
         request.actor = request.actor_of("person", person.user_id)
@@ -108,6 +120,19 @@ def set_cookie(request: Request, response: Response, secret: str) -> Response:
     """Set the session cookie."""
     cookies.set_session_cookie(response, request.services.settings, secret, SESSION_ABSOLUTE_S)
     return response
+
+
+async def stay_signed_in(request: Request, secret: str) -> None:
+    """Let the session that was just opened stay signed in on this device, until it expires 30 days after sign-in."""
+    device = remembered_device(request)
+    if device is not None:
+        await store.stay(request.services.db, digest(secret), device)
+
+
+async def revoke_all_sessions(work: Work, person: Person) -> None:
+    """Sign out everywhere, here too."""
+    await store.revoke_all(work.tx, person.user_id, work.now)
+    await record.event_of_user(work, person.user_id, "session.all_ended", work.actor)
 
 
 async def revoke_session(work: Work, person: Person, public_id: UUID) -> None:

@@ -1,5 +1,6 @@
 """Every SQL statement about the sessions of users."""
 
+from collections.abc import Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -17,8 +18,8 @@ PERSON = """
            m.second_factors_required_at IS NOT NULL
                AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = u.id AND f.confirmed_at IS NOT NULL)
                AND NOT EXISTS (SELECT FROM passkeys k WHERE k.holder_id = u.id) AS lacks_factor,
-           s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, d.live_disputes,
-           d.test_disputes, p.live_proposals, p.test_proposals
+           s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, s.device_hash,
+           d.live_disputes, d.test_disputes, p.live_proposals, p.test_proposals
     FROM sessions s
     CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE c.mode = 'live') AS live_disputes,
@@ -37,7 +38,8 @@ PERSON = """
     ) p
     JOIN members b ON b.merchant_id = s.merchant_id AND b.user_id = s.user_id AND b.removed_at IS NULL
     JOIN users u ON u.id = s.user_id JOIN merchants m ON m.id = s.merchant_id
-    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3
+    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2
+      AND (s.last_seen_at > $3 OR s.device_hash IS NOT NULL)
 """
 RECORD_SEEN = "UPDATE sessions SET last_seen_at = $2, address = $4 WHERE id_hash = $1 AND last_seen_at < $3"
 # Locks the user: a concurrent change of the password is either seen here or waits. Of several merchants, the one that the
@@ -51,10 +53,12 @@ INSERT = """
     FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
     RETURNING merchant_id
 """
+STAY = "UPDATE sessions SET device_hash = $2 WHERE id_hash = $1 AND ended_at IS NULL"
 ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
 LIST_ACTIVE = """
-    SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at FROM sessions
-    WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND last_seen_at > $3
+    SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at, expires_at, device_hash IS NOT NULL AS stays
+    FROM sessions
+    WHERE user_id = $1 AND ended_at IS NULL AND expires_at > $2 AND (last_seen_at > $3 OR device_hash IS NOT NULL)
     ORDER BY last_seen_at DESC, public_id LIMIT $4
 """
 SWITCH = """
@@ -80,7 +84,9 @@ HAS_LIVE_PAYMENTS = """
 """
 DELETE_IDLE = """
     DELETE FROM sessions WHERE id_hash IN (
-        SELECT id_hash FROM sessions WHERE last_seen_at <= $1 ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+        SELECT id_hash FROM sessions
+        WHERE last_seen_at <= $1 AND (device_hash IS NULL OR ended_at IS NOT NULL OR expires_at <= $1)
+        ORDER BY last_seen_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
 ACTIVITY_INTERVAL = timedelta(seconds=ACTIVITY_EVERY_S)
@@ -96,12 +102,23 @@ class ActiveSession(Struct, frozen=True):
     address: str | None
     created_at: datetime
     last_seen_at: datetime
+    expires_at: datetime
+    stays: bool
 
 
-async def find_person(db: Pool, id_hash: bytes, address: str, now: datetime) -> Person | None:
-    """The user of an active session; None if it is unknown, ended, idle or expired. Records the last use."""
+def _nowhere() -> frozenset[bytes]:
+    return frozenset()
+
+
+async def find_person(
+    db: Pool, id_hash: bytes, address: str, now: datetime, devices: Callable[[], frozenset[bytes]] = _nowhere
+) -> Person | None:
+    """The user of an active session; None if it is unknown, ended, idle or expired. Records the last use.
+
+    A session that stays signed in on a device is never idle there; `devices` reads the devices of the request.
+    """
     row = await db.fetchrow(PERSON, id_hash, now, now - IDLE)
-    if row is None:
+    if row is None or (row["last_seen_at"] <= now - IDLE and row["device_hash"] not in devices()):
         return None
     if row["last_seen_at"] <= now - ACTIVITY_INTERVAL:
         await db.execute(RECORD_SEEN, id_hash, now, now - ACTIVITY_INTERVAL, address)
@@ -120,6 +137,11 @@ async def insert(
 ) -> Row | None:
     """Insert a session; its `merchant_id`, null if the user belongs to none. None if the password is no longer this one."""
     return await tx.fetchrow(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash)
+
+
+async def stay(db: Pool, id_hash: bytes, device_hash: bytes) -> None:
+    """Let an active session stay signed in on this device."""
+    await db.execute(STAY, id_hash, device_hash)
 
 
 async def rotate_secret(db: Pool, id_hash: bytes, new_hash: bytes, now: datetime) -> bool:

@@ -8,6 +8,7 @@ from datetime import timedelta
 from tollhouse.accounts.identity import (
     address_api,
     address_changes_store,
+    devices_api,
     jti_store,
     operators_store,
     passkeys_api,
@@ -57,7 +58,7 @@ async def _delete(services: Services, statement: str, age_s: int) -> None:
 
 
 SLICE = Slice(
-    operations=(*address_api.OPERATIONS, *passkeys_api.OPERATIONS),
+    operations=(*address_api.OPERATIONS, *devices_api.OPERATIONS, *passkeys_api.OPERATIONS),
     jobs=(
         Job(60, delete_failures),
         Job(60, delete_jtis),

@@ -94,6 +94,8 @@ async def sign_up(request: Request, body: SignUp) -> Response:
 async def sign_in(request: Request, body: SignIn) -> Response:
     """Sign in. Opens a session."""
     secret = await sign_in_user(request, body.email, body.password, body.code)
+    if body.stay_signed_in:
+        await sessions.stay_signed_in(request, secret)
     return sessions.set_cookie(request, json_response(await actions.new_session_view(request, secret)), secret)
 
 

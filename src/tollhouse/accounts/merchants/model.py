@@ -52,6 +52,8 @@ class SignIn(Struct, frozen=True, forbid_unknown_fields=True):
     password: Annotated[str, example("a long password")]
     code: str | None = None
     """Code of the authenticator, or a backup code, if two-factor authentication is on."""
+    stay_signed_in: bool = False
+    """Whether the session stays open on this device for 30 days; otherwise it ends 12 hours after its last use."""
 
 
 class Confirmation(Struct, frozen=True, forbid_unknown_fields=True):

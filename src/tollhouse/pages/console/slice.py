@@ -11,6 +11,7 @@ from tollhouse.pages.console import (
     merchant_pages,
     pages,
     payout_pages,
+    people_pages,
     positions,
     project_pages,
     rail_pages,
@@ -24,6 +25,7 @@ SLICE = Slice(
     operations=(
         *pages.OPERATIONS,
         *merchant_pages.OPERATIONS,
+        *people_pages.OPERATIONS,
         *application_pages.OPERATIONS,
         *project_pages.OPERATIONS,
         *delivery_pages.OPERATIONS,

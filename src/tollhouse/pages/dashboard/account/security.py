@@ -3,24 +3,26 @@
 from functools import partial
 from uuid import UUID
 
-from msgspec import Struct
 from starlette.responses import Response
 
+from tollhouse.accounts.audit import labels
+from tollhouse.accounts.audit import store as audit_store
 from tollhouse.accounts.identity import sessions_store
 from tollhouse.accounts.identity.assertions import Holder
-from tollhouse.accounts.identity.browsers import browser_of, system_of
+from tollhouse.accounts.identity.devices_api import session_view
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
 from tollhouse.accounts.identity.model import Person
 from tollhouse.accounts.identity.second_factor_pages import add_operations
-from tollhouse.accounts.identity.sessions import revoke_other_sessions, revoke_session
-from tollhouse.accounts.identity.sessions_store import ActiveSession
+from tollhouse.accounts.identity.sessions import revoke_all_sessions, revoke_other_sessions, revoke_session
 from tollhouse.accounts.identity.two_factor_account import TwoFactorAccount
-from tollhouse.http.forms import flash_message
+from tollhouse.http import cookies
+from tollhouse.http.forms import BEGINNING, flash_message
+from tollhouse.http.lists import NEWEST, PageQuery, Window
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
-from tollhouse.kernel.clock import Timestamp, stamp
+from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.limits import SESSIONS_SHOWN
 from tollhouse.pages.dashboard.layout import render
 
@@ -46,23 +48,11 @@ add_operations(
 SESSIONS = "/settings/sessions"
 
 
-class ActiveSessionView(Struct, frozen=True):
-    """An active session on the page."""
-
-    session_id: UUID
-    browser: str
-    system: str
-    address: str
-    created_at: Timestamp
-    last_seen_at: Timestamp
-    is_current: bool
-
-
 @OPERATIONS.add("GET", SESSIONS, guard=signed_in_page("own"))
 async def list_sessions(request: Request, caller: Person) -> Response:
     """The active sessions of the user, the current one first."""
     active = await sessions_store.list_active(request.services.db, caller.user_id, request.now, SESSIONS_SHOWN + 1)
-    views = [_view(session, caller) for session in active[:SESSIONS_SHOWN]]
+    views = [session_view(session, caller) for session in active[:SESSIONS_SHOWN]]
     return render(
         request,
         caller,
@@ -81,6 +71,15 @@ async def end_others(caller: Person, work: Work) -> Response:
     return see_other(f"{SESSIONS}?done=ended")
 
 
+@OPERATIONS.add("POST", f"{SESSIONS}/all/end", guard=signed_in_page_while_suspended("own"))
+async def end_everywhere(request: Request, caller: Person) -> Response:
+    """Sign out everywhere, here too."""
+    await request.transact(lambda work: revoke_all_sessions(work, caller))
+    response = see_other("/signin?done=everywhere")
+    cookies.clear_session_cookie(response, request.services.settings)
+    return response
+
+
 @OPERATIONS.add("POST", f"{SESSIONS}/{{session_id}}/end", guard=signed_in_page_while_suspended("own"))
 async def end(caller: Person, session_id: UUID, work: Work) -> Response:
     """Sign out one session, if it is active."""
@@ -88,14 +87,23 @@ async def end(caller: Person, session_id: UUID, work: Work) -> Response:
     return see_other(f"{SESSIONS}?done=ended")
 
 
-def _view(session: ActiveSession, person: Person) -> ActiveSessionView:
-    agent = session.user_agent or ""
-    return ActiveSessionView(
-        session.public_id,
-        browser_of(agent),
-        system_of(agent),
-        session.address or "",
-        stamp(session.created_at),
-        stamp(session.last_seen_at),
-        session.id_hash == person.session_hash,
+LOG = f"{ROOT}/log"
+
+
+@OPERATIONS.add("GET", LOG, guard=signed_in_page("own"))
+async def security_log(request: Request, caller: Person, query: PageQuery) -> Response:
+    """What happened to the access of the user, newest first."""
+    window = Window(BEGINNING, NEWEST.at, NEWEST.id, query.fetch, query.offset)
+    events, more = query.cut(await audit_store.list_of_person(request.services.db, caller.user_id, window))
+    return render(
+        request,
+        caller,
+        "account/security_log",
+        here="security",
+        events=[(_LABELS.get(event.event_type, event.event_type), stamp(event.created_at), event) for event in events],
+        page_links=query.links(events, more=more),
+        days=request.services.settings.audit_kept_days,
     )
+
+
+_LABELS = {str(event_type): label for event_type, label in labels.EVENTS.items()}

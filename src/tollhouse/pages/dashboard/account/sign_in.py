@@ -31,7 +31,10 @@ from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.limit_form import LimitForm
 
 OPERATIONS = Operations(PAGES)
-NOTICES = {"reset": "Your password was changed. Sign in with your new password."}
+NOTICES = {
+    "reset": "Your password was changed. Sign in with your new password.",
+    "everywhere": "You are signed out everywhere.",
+}
 
 
 @OPERATIONS.add("GET", "/", guard=anyone)
@@ -58,12 +61,17 @@ async def sign_in(request: Request) -> Response:
         else:
             secret = await sign_in_user(request, email, form.one("password") or "")
     except SecondFactorRequired as required:
-        return mfa_pending.set_cookie(
-            request, see_other(Continuation.of(form).after("/signin/2fa")), "signin", required.holder_id
-        )
+        return mfa_pending.set_cookie(request, see_other(Continuation.of(form).code_path), "signin", required.holder_id)
     except ApiError as error:
         return _sign_in_page(request, form, email, error)
-    return sessions.set_cookie(request, see_other(Continuation.of(form).path), secret)
+    return await _signed_in(request, Continuation.of(form), secret)
+
+
+async def _signed_in(request: Request, continuation: "Continuation", secret: str) -> Response:
+    """Continue in the new session, which stays signed in where that was ticked."""
+    if continuation.stay:
+        await sessions.stay_signed_in(request, secret)
+    return sessions.set_cookie(request, see_other(continuation.path), secret)
 
 
 @OPERATIONS.add("GET", "/signin/2fa", guard=anyone)
@@ -92,9 +100,7 @@ async def sign_in_by_code(request: Request) -> Response:
         return see_other(Continuation.of(form).after("/signin"))
     except ApiError as error:
         return await _code_page(request, user_id, form, error)
-    return mfa_pending.clear_cookie(
-        request, sessions.set_cookie(request, see_other(Continuation.of(form).path), secret), "signin"
-    )
+    return mfa_pending.clear_cookie(request, await _signed_in(request, Continuation.of(form), secret), "signin")
 
 
 def _sign_in_page(
@@ -292,13 +298,15 @@ class Continuation(Struct, frozen=True):
 
     request_id: str
     to: str
+    stay: bool = False
+    """Whether to stay signed in on this device: of the sign-in alone."""
 
     @classmethod
     def of(cls, form: Form) -> Self:
         """From a form or a query. Neither parameter can be a URL of another site."""
         name = form.one("request") or ""
         is_id = name.isalnum() and name.isascii() and len(name) <= REQUEST_ID_CHARS_MAX
-        return cls(name if is_id else "", DASHBOARD.read(form))
+        return cls(name if is_id else "", DASHBOARD.read(form), form.one("stay") is not None)
 
     @property
     def path(self) -> str:
@@ -309,6 +317,12 @@ class Continuation(Struct, frozen=True):
     def fields(self) -> dict[str, str]:
         """The parameters that carry it."""
         return {"request": self.request_id} if self.request_id else {"to": self.to} if self.to != DASHBOARD.home else {}
+
+    @property
+    def code_path(self) -> str:
+        """The form for the code, between sign-in and what follows."""
+        fields = self.fields | ({"stay": "1"} if self.stay else {})
+        return f"/signin/2fa?{urlencode(fields)}" if fields else "/signin/2fa"
 
     def after(self, path: str) -> str:
         """The path of a form of sign-in or sign-up that continues so."""
