@@ -113,3 +113,12 @@ async def test_suspended_merchant_can_disconnect(app: Application, alice: Actor)
     assert "This account is suspended." in await seen(alice, f"{APPS}/{grant}")
     await post(alice, f"{APPS}/{grant}/disconnect")
     assert await rows(alice, "?status=active") == []
+
+
+async def test_a_verified_application_has_its_badge_in_both_lists(app: Application, alice: Actor) -> None:
+    await app.connect(alice, SCOPE)
+    assert "Verified" not in await seen(alice, APPS)
+    await alice.sql("UPDATE oauth_clients SET verified_at = now() WHERE id = $1", app.client_id)
+    assert "Verified" in await seen(alice, APPS)
+    assert "Verified" in await seen(app.owner, "/developers/apps")
+    assert (await grants(alice))[0]["application"]["verified"] is True

@@ -65,7 +65,8 @@ REVOKE_BY_MERCHANT = f"""
     RETURNING {CHANGED_CONNECTION}
 """
 GRANTS = """
-    SELECT g.id, g.client_id, c.name, c.description, c.website_url, c.status AS client_status, g.scope_mask, g.mode,
+    SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
+           c.status AS client_status, c.verified_at IS NOT NULL AS verified, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
            coalesce(g.revoked_because, k.revoked_because) AS revoked_because
@@ -88,11 +89,10 @@ LIST_ENDED_GRANTS = f"""
 """
 FIND_GRANT = """
     SELECT g.id, coalesce(c.document_url, g.client_id) AS client_id, c.name, c.description, c.website_url,
-           c.status AS client_status, g.scope_mask, g.mode,
+           c.status AS client_status, c.verified_at IS NOT NULL AS verified, g.scope_mask, g.mode,
            g.limits, g.proposals_only, g.created_at, g.expires_at, coalesce(g.revoked_at, k.revoked_at) AS revoked_at,
            a.last_used_at,
-           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name,
-           c.verified_at IS NOT NULL AS owner_verified
+           coalesce(g.revoked_because, k.revoked_because) AS revoked_because, coalesce(m.business_name, '') AS owner_name
     FROM oauth_grants g
     JOIN oauth_clients c ON c.id = g.client_id
     LEFT JOIN merchants m ON m.id = c.merchant_id
@@ -171,7 +171,6 @@ class GrantDetails(Struct, frozen=True):
 
     grant: GrantView
     owner_name: str
-    owner_verified: bool
     revoked_reason: str | None
 
 
@@ -243,7 +242,7 @@ async def find_grant(
     row = await db.fetchrow(FIND_GRANT, merchant_id, grant_id)
     if row is None:
         return None
-    return GrantDetails(_grant(row, now, catalogue), row["owner_name"], row["owner_verified"], row["revoked_because"])
+    return GrantDetails(_grant(row, now, catalogue), row["owner_name"], row["revoked_because"])
 
 
 async def revoke_by_merchant(tx: Tx, merchant_id: MerchantId, grant_id: UUID, now: datetime) -> ChangedConnection | None:
@@ -285,7 +284,9 @@ def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
     return GrantView(
         grant_id=row["id"],
         client_id=ClientId(row["client_id"]),
-        application=ApplicationView(row["name"], row["description"], row["website_url"], row["client_status"]),
+        application=ApplicationView(
+            row["name"], row["description"], row["website_url"], row["client_status"], row["verified"]
+        ),
         scopes=Scopes(row["scope_mask"]).names(),
         mode=row["mode"],
         livemode=row["mode"] == "live",

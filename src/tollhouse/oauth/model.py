@@ -219,6 +219,8 @@ class ApplicationView(Struct, frozen=True):
     website_url: str | None
     status: Annotated[ClientStatus, example("enabled")]
     """Whether merchants can connect it."""
+    verified: Annotated[bool, example(True)]
+    """Whether an operator of this installation verified who is behind it."""
 
 
 class GrantView(Struct, frozen=True, kw_only=True):

@@ -269,7 +269,7 @@ async def _connected_application(
         grant=found.grant,
         stored_id=stored_id(found.grant.client_id),
         owner_name=found.owner_name,
-        owner_verified=found.owner_verified,
+        owner_verified=found.grant.application.verified,
         website=redirect_uris.host_of(website) if website else "",
         ended_because=AFTER_RESET
         if found.revoked_reason == "password_reset"
