@@ -13,6 +13,8 @@ import pytest
 from tests.accounts.mail.mail_worker import MailWorker
 from tests.accounts.mail.postbox import Received
 from tests.accounts.merchants.authenticator import elsewhere, enrol, grow_old, log_in
+from tests.accounts.passkeys.soft_authenticator import add, added, new_passkey
+from tests.accounts.passkeys.soft_authenticator import sign_in as sign_in_by_passkey
 from tests.cast import PASSWORD, Actor, Answer, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tollhouse.accounts.approvals import store as approvals_store
@@ -129,6 +131,7 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
         tokens = await later.connect(thief, "account:read offline_access")
         code = await later.code(thief, "account:read")
         await enrol(thief)
+        stolen = await added(thief)
         for _ in range(2):
             assert dora.email in (await dora.anonymously("GET", undo)).ok().text
         (await thief.dashboard("GET", "/session")).ok()
@@ -147,12 +150,27 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
         (await sign_in(dora, address)).refused("invalid_credentials", 401)
     (await dora.form((await last_mail(mail_worker, dora.email, "Reset your password")).path, {"password": NEW})).ok(303)
     (await log_in(dora, password=NEW)).ok()
+    (await sign_in_by_passkey(dora, stolen)).refused("invalid_passkey", 401)
     assert await mail_worker.sql(HOLDERS, email) == []
     await mail_worker.send()
     subjects = [mail.subject for mail in mail_worker.postbox.to(email)]
     assert subjects.count("The change of your email address was undone") == 1
     (await dora.form(undo, {})).ok()
     (await log_in(dora, password=NEW)).ok()
+
+
+async def test_undoing_a_change_keeps_the_passkeys_of_before(mail_worker: MailWorker, dora: Actor) -> None:
+    kept = new_passkey(dora)
+    codes = (await add(dora, kept)).ok(201).body["backup_codes"]
+    undo = await change(mail_worker, dora, fresh())
+    stolen = await added(dora)
+    (await dora.form(undo, {})).ok()
+    (await sign_in_by_passkey(dora, stolen)).refused("invalid_passkey", 401)
+    (await sign_in_by_passkey(dora, kept)).ok()
+    (await dora.form((await last_mail(mail_worker, dora.email, "Reset your password")).path, {"password": NEW})).ok(303)
+    (await log_in(dora, password=NEW)).refused("second_factor_required", 401)
+    (await log_in(dora, codes[0], NEW)).ok()
+    (await sign_in_by_passkey(dora, kept)).ok()
 
 
 async def test_what_is_over_or_forged_changes_nothing(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:

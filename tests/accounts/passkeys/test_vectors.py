@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 from tollhouse.accounts.identity import webauthn_model as webauthn
 from tollhouse.accounts.identity.webauthn_model import AssertionResponse, AttestationResponse, ClientData, RelyingParty
 from tollhouse.kernel.errors import ApiError
+from tollhouse.platform.settings.config import load
 
 PARTY = RelyingParty("example.org", "https://example.org")
 VECTORS: dict[str, dict[str, Any]] = json.loads((Path(__file__).parent / "vectors.json").read_text())
@@ -147,6 +148,26 @@ def test_whatever_is_sent_is_one_of_our_errors(raw: bytes, place: int) -> None:
 @pytest.mark.parametrize("text", ["a", "AA==", "AB", "A A", "Ä", "A" * 8_196], ids=repr)
 def test_base64url_has_one_form(text: str) -> None:
     assert error_of(lambda: webauthn.decode(text, "x")) == "validation_failed"
+
+
+@pytest.mark.parametrize(
+    ("base_url", "party"),
+    [
+        ("https://pay.example.com", RelyingParty("pay.example.com", "https://pay.example.com")),
+        ("https://Pay.example.com:8443/shop", RelyingParty("pay.example.com", "https://pay.example.com:8443")),
+        ("https://203.0.113.5", None),
+        ("https://[2001:db8::1]:8443", None),
+        ("http://localhost:8000", RelyingParty("localhost", "http://localhost:8000", is_local=True)),
+        ("http://127.0.0.1:8000", RelyingParty("localhost", "http://localhost:8000", is_local=True)),
+        ("http://[::1]", RelyingParty("localhost", "http://localhost", is_local=True)),
+    ],
+)
+def test_the_relying_party_is_the_host_of_the_base_url(base_url: str, party: RelyingParty | None) -> None:
+    found = RelyingParty.of(load({"TOLLHOUSE_BASE_URL": base_url}))
+    assert found == party
+    if found is not None:
+        assert found.accepts("http://127.0.0.1:9999") is found.is_local
+        assert not found.accepts("https://evil.example")
 
 
 CLIENT_DATA = '{"type":"webauthn.get","challenge":"AAAA","origin":"https://example.org","crossOrigin":false}'

@@ -58,6 +58,22 @@ async def dsn(server: embedded.Server) -> str:
     return await migrated_database(server.cluster.dsn)
 
 
+async def test_passkeys_of_another_host(server: embedded.Server) -> None:
+    dsn = await migrated_database(server.cluster.dsn)
+    connection = await asyncpg.connect(dsn)
+    try:
+        await connection.execute(
+            "INSERT INTO passkeys (id, holder_id, holder_kind, rp_id, credential_id, public_key, sign_count, transports, "
+            "backup_eligible, backed_up, name, created_at) VALUES (gen_random_uuid(), gen_random_uuid(), 'person', "
+            "'old.example', 'x', '', 0, '{}', false, false, 'Laptop', now())"
+        )
+    finally:
+        await connection.close()
+    found = by_check(await examine_database(settings_of(dsn, TOLLHOUSE_BASE_URL="https://new.example")))
+    assert found["passkeys"].status == "warning"
+    assert "passkeys" not in by_check(await examine_database(settings_of(dsn, TOLLHOUSE_BASE_URL="https://old.example")))
+
+
 async def test_a_new_database_without_worker(dsn: str) -> None:
     found = by_check(await examine_database(settings_of(dsn)))
     assert {check: finding.status for check, finding in found.items()} == {

@@ -6,6 +6,7 @@ from ipaddress import ip_address
 
 import asyncpg
 
+from tollhouse.accounts.identity.webauthn_model import RelyingParty
 from tollhouse.accounts.approvals.model import TWO
 from tollhouse.instance import start_checks
 from tollhouse.instance.api.health_store import RUNNING_WITHIN, read_parts
@@ -125,6 +126,7 @@ async def _examine_instance(settings: Settings, pool: Pool) -> list[Finding]:
         _worker(await store.read_workers(pool, now, RUNNING_WITHIN)),
         _invariants(await store.read_invariants(pool), now),
         *_operators(settings, await store.count_operators(pool)),
+        *await _passkeys(settings, pool),
         _proxy(settings, await store.read_addresses(pool, now - SIGN_INS_WITHIN)),
         _bank(settings, await store.read_bank(pool, before_bank_days(now, EXPORTED_BANK_DAYS_MAX)), now),
         *await examine_rails(settings, pool, now),
@@ -181,6 +183,18 @@ def _operators(settings: Settings, count: int) -> list[Finding]:
         "If you are a single operator, set TOLLHOUSE_TWO_OPERATORS=off."
     )
     return [Finding("operators", "warning", message, advice)]
+
+
+async def _passkeys(settings: Settings, db: Pool) -> list[Finding]:
+    """A passkey works only at the host of the base URL when it was created."""
+    party = RelyingParty.of(settings)
+    host = "" if party is None else party.id
+    count = await store.count_passkeys_elsewhere(db, host)
+    if count == 0:
+        return []
+    message = f"{count} passkeys were added at another host than that of TOLLHOUSE_BASE_URL and do not work now."
+    advice = "Restore the host, or ask their owners to sign in with password and code, and to add new ones."
+    return [Finding("passkeys", "warning", message, advice)]
 
 
 def _proxy(settings: Settings, people: Row) -> Finding:

@@ -34,6 +34,7 @@ OPERATORS = """
         EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
         OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = o.id))
 """
+PASSKEYS_ELSEWHERE = "SELECT count(*) AS count FROM passkeys WHERE rp_id <> $1"
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,
            last_archived_time AS archived_at, last_failed_time AS failed_at
@@ -65,6 +66,11 @@ async def read_addresses(db: Pool, since: datetime) -> Row:
 async def count_operators(db: Pool) -> int:
     """How many operators have a second factor."""
     return (await _row(db, OPERATORS))["count"]
+
+
+async def count_passkeys_elsewhere(db: Pool, rp_id: str) -> int:
+    """How many passkeys were created at another host."""
+    return (await _row(db, PASSKEYS_ELSEWHERE, rp_id))["count"]
 
 
 async def read_bank(db: Pool, exported_before: datetime) -> Row:
