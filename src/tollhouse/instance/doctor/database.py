@@ -6,8 +6,8 @@ from ipaddress import ip_address
 
 import asyncpg
 
-from tollhouse.accounts.identity.webauthn_model import RelyingParty
 from tollhouse.accounts.approvals.model import TWO
+from tollhouse.accounts.identity.webauthn_model import RelyingParty
 from tollhouse.instance import start_checks
 from tollhouse.instance.api.health_store import RUNNING_WITHIN, read_parts
 from tollhouse.instance.backup.wal_receiver import SLOT
