@@ -71,7 +71,7 @@ async def request_change(request: Request, person: Person, email: str) -> Addres
 
     async def action(work: Work) -> AddressChange:
         user = await users_store.lock(work.tx, person.user_id)
-        if user is None or not await sessions_store.lock(work.tx, person):
+        if user is None or not await sessions_store.lock(work.tx, person.session_hash):
             raise AuthenticationRequired
         recent = await store.current(work.tx, person.user_id, work.now)
         if recent is not None and recent.confirmed_at is not None:

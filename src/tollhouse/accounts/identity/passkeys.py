@@ -211,9 +211,8 @@ async def announce_factor(work: Work, holder: Holder, event: Literal["factor_on"
 
 
 async def _lock_session(work: Work, holder: Holder) -> bool:
-    if holder.person is not None:
-        return await sessions_store.lock(work.tx, holder.person)
-    return await operators_store.lock(work.tx, holder.session_hash)
+    lock = sessions_store.lock if holder.kind == "person" else operators_store.lock
+    return await lock(work.tx, holder.session_hash)
 
 
 async def _record_event(work: Work, holder: Holder, event: AuditEventType, passkey_id: UUID, name: str) -> None:
