@@ -100,11 +100,7 @@ DECLARED = {
     "PUT /api/v2/merchant/oauth/clients/{client_id}": "by_content",
     "PUT /api/v2/merchant/team": "always",
 }
-<<<<<<< HEAD
 """Every operation of a merchant's person that wants recent authentication, JSON and pages alike; a new one, too."""
-=======
-"""Every operation of a merchant's person that wants recent authentication, JSON and pages alike. A new one stands here too."""
->>>>>>> 601a3736 (identity: a new passkey locks its session by the digest)
 ENFORCED = sorted(name for name, when in DECLARED.items() if when != "by_content")
 CANCEL = re.compile(r'<a href="([^"]*)">Cancel</a>')
 NAMES = re.compile(r"\{\w+\}")
