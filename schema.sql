@@ -3531,6 +3531,23 @@ CREATE TABLE public.invariant_watch (
     CONSTRAINT invariant_watch_check1 CHECK (((looked_at IS NOT NULL) OR (failed_at IS NOT NULL))),
     CONSTRAINT invariant_watch_the_last_check CHECK (the_last)
 );
+CREATE TABLE public.invitations (
+    id uuid NOT NULL,
+    merchant_id uuid NOT NULL,
+    email text NOT NULL,
+    email_key text NOT NULL,
+    role text NOT NULL,
+    invited_by uuid NOT NULL,
+    mail_id uuid NOT NULL,
+    created_at timestamp with time zone NOT NULL,
+    expires_at timestamp with time zone NOT NULL,
+    ended_at timestamp with time zone,
+    accepted_by uuid,
+    CONSTRAINT invitations_check CHECK ((expires_at > created_at)),
+    CONSTRAINT invitations_check1 CHECK (((accepted_by IS NULL) OR (ended_at IS NOT NULL))),
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'administrator'::text, 'finance'::text, 'support'::text, 'developer'::text, 'read_only'::text])))
+);
+COMMENT ON COLUMN public.invitations.mail_id IS 'the email whose link accepts it: nothing else at rest does';
 CREATE TABLE public.known_devices (
     user_id uuid NOT NULL,
     device_hash bytea NOT NULL,
@@ -3672,7 +3689,7 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['digest'::text, 'payment_needs_decision'::text, 'withdrawal_approved'::text, 'member_joined'::text, 'member_removed'::text, 'member_role_changed'::text, 'application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
+    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['invitation'::text, 'team_joined'::text, 'team_left'::text, 'team_role_changed'::text, 'digest'::text, 'payment_needs_decision'::text, 'withdrawal_approved'::text, 'member_joined'::text, 'member_removed'::text, 'member_role_changed'::text, 'application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -5173,6 +5190,8 @@ ALTER TABLE ONLY public.incoming_transfers
     ADD CONSTRAINT incoming_transfers_pkey PRIMARY KEY (merchant_id, mode, rail, transfer_ref);
 ALTER TABLE ONLY public.invariant_watch
     ADD CONSTRAINT invariant_watch_pkey PRIMARY KEY (the_last);
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_pkey PRIMARY KEY (merchant_id, id);
 ALTER TABLE ONLY public.known_devices
     ADD CONSTRAINT known_devices_pkey PRIMARY KEY (user_id, device_hash);
 ALTER TABLE ONLY public.ledger_accounts
@@ -5523,6 +5542,9 @@ CREATE INDEX fulfillments_of_merchant ON public.fulfillments USING btree (mercha
 CREATE INDEX idempotency_keys_by_age ON public.idempotency_keys USING btree (created_at);
 CREATE INDEX incoming_transfers_on_their_way ON public.incoming_transfers USING btree (transaction_id) WHERE (status = 'seen'::text);
 CREATE INDEX incoming_transfers_without_block ON public.incoming_transfers USING btree (rail, mode, first_seen_at) WHERE ((status = 'seen'::text) AND (block_at IS NULL));
+CREATE INDEX invitations_of_address ON public.invitations USING btree (email_key);
+CREATE INDEX invitations_of_mail ON public.invitations USING btree (mail_id);
+CREATE UNIQUE INDEX invitations_open ON public.invitations USING btree (merchant_id, email_key) WHERE (ended_at IS NULL);
 CREATE INDEX known_devices_by_last_use ON public.known_devices USING btree (last_seen_at);
 CREATE INDEX ledger_entries_by_type ON public.ledger_entries USING btree (merchant_id, mode, type, created_at DESC, id DESC) WHERE ((type <> 'payment'::text) AND (type <> 'payment_fee'::text));
 CREATE INDEX ledger_entries_of_merchant ON public.ledger_entries USING btree (merchant_id, mode, created_at DESC, id DESC);
@@ -5951,6 +5973,8 @@ ALTER TABLE ONLY public.idempotency_keys
     ADD CONSTRAINT idempotency_keys_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.incoming_transfers
     ADD CONSTRAINT incoming_transfers_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id) DEFERRABLE INITIALLY DEFERRED;
+ALTER TABLE ONLY public.invitations
+    ADD CONSTRAINT invitations_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.known_devices
     ADD CONSTRAINT known_devices_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.ledger_accounts

@@ -53,6 +53,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "idempotency_keys": "fingerprint",
     "incoming_transfers": "transfer_ref",
     "invariant_watch": "broken failure",
+    "invitations": "role",
     "ledger_accounts": "code normal_side",
     "ledger_daily_totals": "debit_code credit_code",
     "ledger_entries": "account",

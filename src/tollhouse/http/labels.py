@@ -37,6 +37,8 @@ ENTRIES = (
     "withdrawal return",
 )
 """What changed a balance, unless one of the kinds below applies."""
+ROLES = ("owner", "administrator", "finance", "support", "developer", "read only")
+"""What a member of a merchant is."""
 SOURCES = ("transaction", "conversion", "balance payment")
 ACCOUNTS = ("available", "debt")
 REFUND_REASONS = (

@@ -9,6 +9,7 @@ from tollhouse.accounts.mail.slice import SLICE as MAIL
 from tollhouse.accounts.merchants.slice import SLICE as MERCHANTS
 from tollhouse.accounts.notifications.slice import SLICE as NOTIFICATIONS
 from tollhouse.accounts.settings.slice import SLICE as SETTINGS
+from tollhouse.accounts.team.slice import SLICE as TEAM
 from tollhouse.http.openapi_webhooks import EventSpec
 from tollhouse.http.operations import Operation, Surface
 from tollhouse.http.slice import Slice
@@ -38,6 +39,7 @@ SLICES: Sequence[Slice] = (
     TRANSFERS,
     LEDGER,
     SETTINGS,
+    TEAM,
     WEBHOOKS,
     DASHBOARD,
     CHECKOUT,

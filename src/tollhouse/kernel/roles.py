@@ -73,6 +73,15 @@ NEEDED: Mapping[str, frozenset[Permission]] = {
     "settings:write": frozenset({"settings"}),
 }
 """What a role may do that gives a scope that writes."""
+MANAGED_BY: Mapping[Role, frozenset[Role]] = {
+    "owner": frozenset(ROLES),
+    "administrator": frozenset(ROLES) - {"owner", "administrator"},
+    "finance": frozenset(),
+    "support": frozenset(),
+    "developer": frozenset(),
+    "read_only": frozenset(),
+}
+"""Whom a member may invite, remove, and change from and to: the roles below the own one; an owner all."""
 
 
 def may(role: Role, permission: Permission, mode: Mode | None = "live") -> bool:

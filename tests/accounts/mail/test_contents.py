@@ -42,10 +42,12 @@ RECIPIENT = {
     "reason": "It was too little.",
     "respond_by": "tomorrow",
     "path": "/live/x",
+    "new_role": "finance",
     "api_keys": "1,204",
     "connections": "7",
     "old": "dora@ example. com",
     "new": "dora@ new. example",
+    "email": "nina@ example. com",
 }
 
 ENTRY = {"event": "refund_failed", "facts": {"amount": "4.20", "currency": "EUR"}, "created_at": "2026-11-23T16:42:07Z"}

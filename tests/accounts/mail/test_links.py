@@ -223,7 +223,7 @@ async def test_a_password_that_was_right_a_moment_ago_opens_nothing(mail_worker:
     (await dora.form(await forgot(mail_worker, dora), {"password": NEW})).ok(303)
     now = clock.now()
     async with mail_worker.services.db.transaction() as tx:
-        assert not await sessions_store.insert(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "")
+        assert not await sessions_store.insert(tx, b"x" * 32, row["id"], row["password_hash"], now, now, None, "", None)
 
 
 async def test_a_password_is_changed_by_who_knows_it(mail_worker: MailWorker, dora: Actor) -> None:

@@ -9,6 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 
 from tests.accounts.merchants.authenticator import enrol, grow_old, set_up
+from tests.accounts.team.invited import RECENT
 from tests.cast import CALLBACK, HIDDEN, MERCHANT, PASSWORD, Actor, Answer, application, consent, sign_up
 from tests.forms import hidden, post, seen
 from tests.running import Service, with_limits
@@ -16,11 +17,9 @@ from tollhouse.accounts.identity.guards import SessionGuard, visitor
 from tollhouse.instance.api import OPERATIONS
 
 BROWSER = {"Accept": "text/html", "Sec-Fetch-Site": "same-origin"}
-KEYS = "/live/developers/keys"
-FORM = "/settings/security/setup"
-CONFIRM = "/session/confirm"
+KEYS, CLIENTS = "/live/developers/keys", "/oauth/clients"
+FORM, CONFIRM = "/settings/security/setup", "/session/confirm"
 SECRET = re.compile(r"th_live_[0-9A-Za-z]{49}")
-CLIENTS = "/oauth/clients"
 DECLARED = {
     "POST /api/v2/merchant/oauth/clients/{client_id}/balance-payments/{payment_id}/capture": "by_content",
     "POST /api/v2/merchant/oauth/clients/{client_id}/balance-payments/{payment_id}/refund": "by_content",
@@ -43,6 +42,7 @@ DECLARED = {
     "POST /{mode}/settings/payments": "live",
     "POST /{mode}/withdrawals/recipients/{recipient_id}/delete": "live",
     "PUT /api/v2/merchant/projects/{project_id}": "by_content",
+    **RECENT,
     "GET /settings/security/off": "always",
     "GET /settings/security/setup": "always",
     "GET /{mode}/fulfillments/new/{product_id}": "live",

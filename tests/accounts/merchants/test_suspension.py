@@ -40,6 +40,13 @@ WHILE_SUSPENDED = {
     "POST /developers/apps/{client_id}/revoke",
     "POST /settings/connected-apps/{grant_id}/disconnect",
     "POST /{mode}/developers/keys/{api_key_id}/revoke",
+    f"POST {MERCHANT}/stop-everything",
+    "POST /{mode}/developers/stop",
+    # Ending the access of people.
+    f"DELETE {MERCHANT}/members/{{user_id}}",
+    f"DELETE {MERCHANT}/invitations/{{invitation_id}}",
+    "POST /settings/members/{user_id}/remove",
+    "POST /settings/invitations/{invitation_id}/cancel",
     # Changing the password or second factors.
     f"DELETE {MERCHANT}/passkeys/{{passkey_id}}",
     f"POST {MERCHANT}/passkeys",
@@ -55,7 +62,9 @@ WHILE_SUSPENDED = {
 }
 """What a suspended merchant's people may do all the same."""
 WITHOUT_SESSION = {
+    f"POST {MERCHANT}/invitations/accept",
     f"POST {MERCHANT}/login",
+    "POST /invitation/{secret}",
     f"POST {MERCHANT}/login/passkey",
     f"POST {MERCHANT}/login/passkey/options",
     f"POST {MERCHANT}/logout",

@@ -47,6 +47,7 @@ NOT_LINKED = {
     "/operator/stepup": "after a time",
     "/pay/brand/{name}": "a stylesheet",
     "/pay/{token}/status": "of scripts",
+    "/invitation/{secret}": "mailed",
     "/reset/{secret}": "mailed",
     "/settings/security/off": "with a second factor",
     "/settings/security/setup": "after a form",

@@ -31,6 +31,13 @@ AuditEventType = Literal[
     "address.withdrawn",
     "address.changed",
     "address.undone",
+    "member.invited",
+    "member.invitation_sent_again",
+    "member.invitation_canceled",
+    "member.joined",
+    "member.role_changed",
+    "member.removed",
+    "member.left",
     "api_key.made",
     "api_key.revoked",
     "api_key.limits_changed",
@@ -109,7 +116,7 @@ AuditEventType = Literal[
 ]
 Topic = Literal["access", "keys", "applications", "webhooks", "settings", "money"]
 TOPICS: dict[Topic, tuple[str, ...]] = {
-    "access": ("account", "session", "second_factor", "passkey", "proof", "password", "address"),
+    "access": ("account", "session", "second_factor", "passkey", "proof", "password", "address", "member"),
     "keys": ("api_key",),
     "applications": ("application", "grant"),
     "webhooks": ("webhooks",),

@@ -160,7 +160,8 @@ class SessionGuard:
         person.require(self.permission, mode)
         if person.lacks_factor and self.permission != "own":
             raise SecondFactorMissing
-        if request.method not in cookies.SAFE and self.permission != "own":
+        # Actions of the team lock it, and read the roles after that.
+        if request.method not in cookies.SAFE and self.permission not in {"own", "team"}:
             request.before_action = lambda tx: _hold_role(tx, person, self.permission, mode)
         return person
 

@@ -28,6 +28,8 @@ OF_USER = """
 """
 # Locks the member: a concurrent change of the role or a removal is either seen here or waits.
 ROLE = "SELECT role FROM members WHERE merchant_id = $1 AND user_id = $2 AND removed_at IS NULL FOR SHARE"
+SET_ROLE = "UPDATE members SET role = $3 WHERE merchant_id = $1 AND user_id = $2 AND removed_at IS NULL"
+REMOVE = "UPDATE members SET removed_at = $3 WHERE merchant_id = $1 AND user_id = $2 AND removed_at IS NULL"
 DELETE_SESSIONS = "DELETE FROM sessions WHERE user_id = $2 AND merchant_id = $1"
 DELETE = "DELETE FROM members WHERE merchant_id = $1 AND user_id = $2"
 OWNED_BY = (
@@ -55,6 +57,16 @@ async def lock_role(tx: Tx, merchant_id: MerchantId, user_id: UserId) -> Role | 
     """The role of a member, which does not change before this transaction ends; None for others."""
     role: Role | None = await tx.fetchval(ROLE, merchant_id, user_id)
     return role
+
+
+async def set_role(tx: Tx, merchant_id: MerchantId, user_id: UUID, role: Role) -> None:
+    """Change the role of a member."""
+    await tx.execute(SET_ROLE, merchant_id, user_id, role)
+
+
+async def remove(tx: Tx, merchant_id: MerchantId, user_id: UUID, now: datetime) -> None:
+    """Note that a member has left."""
+    await tx.execute(REMOVE, merchant_id, user_id, now)
 
 
 async def list_owned(tx: Tx, user_id: UUID) -> list[MerchantId]:

@@ -3,6 +3,7 @@
 The secret of a session is random, in a cookie, stored as a digest, and new at each sign-in.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -39,6 +40,8 @@ from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.database.pool import Row
 
+Join = Callable[[Work, UUID], Awaitable[MerchantId]]
+
 
 async def current_person(request: Request) -> Person | None:
     """The user of the request's session, None without an active one. Sets the request's time zone and actor."""
@@ -62,8 +65,12 @@ def session_hash(request: Request, kind: cookies.Kind) -> bytes | None:
     return digest(secret)
 
 
-async def open_session(work: Work, request: Request, user_id: UUID, password_hash: str) -> tuple[str, MerchantId]:
+async def open_session(
+    work: Work, request: Request, user_id: UUID, password_hash: str, merchant_id: MerchantId | None = None
+) -> tuple[str, MerchantId]:
     """Open a session, ending the browser's current one; the secret for `set_cookie`, and the merchant that it acts for.
+
+    That is `merchant_id` if the user belongs to it, else the merchant of the last session.
 
     Raises `InvalidCredentials` if the password was changed since it was verified, and `NoMembership`.
     """
@@ -74,7 +81,7 @@ async def open_session(work: Work, request: Request, user_id: UUID, password_has
     expires_at = request.now + timedelta(seconds=SESSION_ABSOLUTE_S)
     agent = (request.headers.get("user-agent") or "")[:USER_AGENT_CHARS_KEPT].replace("\0", "") or None
     opened = await store.insert(
-        work.tx, digest(secret), user_id, password_hash, request.now, expires_at, agent, request.address
+        work.tx, digest(secret), user_id, password_hash, request.now, expires_at, agent, request.address, merchant_id
     )
     if opened is None:
         raise InvalidCredentials
@@ -164,8 +171,8 @@ async def _revoke(work: Work, request: Request, id_hash: bytes) -> None:
         await record.event(work, MerchantId(ended["merchant_id"]), "session.ended", by=by)
 
 
-async def sign_in(request: Request, email: str, password: str, code: str | None = None) -> str:
-    """The secret of a new session.
+async def sign_in(request: Request, email: str, password: str, code: str | None = None, *, join: Join | None = None) -> str:
+    """The secret of a new session. `join` makes the user a member of the merchant that it acts for.
 
     Raises what `verify_password` and `verify_code` raise, `SecondFactorRequired` if a code is needed and missing, and
     `NoMembership`.
@@ -175,7 +182,7 @@ async def sign_in(request: Request, email: str, password: str, code: str | None 
         if code is None:
             raise SecondFactorRequired(row["id"])
         await second_factor.verify_code(request, row["id"], code)
-    return await _open_session(request, row)
+    return await _open_session(request, row, join=join)
 
 
 async def finish_sign_in(request: Request, user_id: UUID, password_verified_at: datetime, code: str) -> str:
@@ -204,11 +211,12 @@ async def sign_in_by_passkey(request: Request, sent: PasskeyAssertion, user_id: 
     return await _open_session(request, row, assertion)
 
 
-async def _open_session(request: Request, row: Row, assertion: Assertion | None = None) -> str:
+async def _open_session(request: Request, row: Row, assertion: Assertion | None = None, *, join: Join | None = None) -> str:
     async def action(work: Work) -> str | ApiError:
         if assertion is not None and (error := await assertions.record_use(work, request, assertion)) is not None:
             return error
-        secret, merchant_id = await open_session(work, request, row["id"], row["password_hash"])
+        joined = None if join is None else await join(work, row["id"])
+        secret, merchant_id = await open_session(work, request, row["id"], row["password_hash"], joined)
         await record.event(work, merchant_id, "session.begun", by=request.actor_of("person", row["id"]))
         await _notify_of_new_device(work, request, row, merchant_id)
         return secret

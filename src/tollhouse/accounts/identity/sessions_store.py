@@ -48,12 +48,20 @@ INSERT = """
     INSERT INTO sessions (id_hash, user_id, merchant_id, created_at, last_seen_at, expires_at, user_agent, address)
     SELECT $1, u.id, (
         SELECT m.merchant_id FROM members m WHERE m.user_id = u.id AND m.removed_at IS NULL
-        ORDER BY (SELECT max(s.last_seen_at) FROM sessions s WHERE (s.user_id, s.merchant_id) = (m.user_id, m.merchant_id))
+        ORDER BY (m.merchant_id = $8) DESC NULLS LAST,
+            (SELECT max(s.last_seen_at) FROM sessions s WHERE (s.user_id, s.merchant_id) = (m.user_id, m.merchant_id))
             DESC NULLS LAST, m.created_at, m.merchant_id LIMIT 1), $3, $3, $4, $5, $6
     FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
     RETURNING merchant_id
 """
+<<<<<<< HEAD
 STAY = "UPDATE sessions SET device_hash = $2 WHERE id_hash = $1 AND ended_at IS NULL"
+=======
+ACT_FOR = """
+    UPDATE sessions s SET merchant_id = m.merchant_id FROM members m
+    WHERE s.id_hash = $1 AND s.ended_at IS NULL AND m.merchant_id = $2 AND m.user_id = s.user_id AND m.removed_at IS NULL
+"""
+>>>>>>> 0bc8e2b2 (team: members, invitations and ownership, by pages and by JSON)
 ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
 LIST_ACTIVE = """
     SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at, expires_at, device_hash IS NOT NULL AS stays
@@ -76,6 +84,8 @@ REVOKE = "UPDATE sessions SET ended_at = $2 WHERE id_hash = $1 AND ended_at IS N
 REVOKE_ONE = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND public_id = $2 AND ended_at IS NULL"
 REVOKE_OTHERS = "UPDATE sessions SET ended_at = $3 WHERE user_id = $1 AND id_hash <> $2 AND ended_at IS NULL"
 REVOKE_ALL = "UPDATE sessions SET ended_at = $2 WHERE user_id = $1 AND ended_at IS NULL"
+# Waits for a key that one of these sessions is making, which the next statement then sees.
+REVOKE_OF_MEMBER = "UPDATE sessions SET ended_at = $3 WHERE merchant_id = $1 AND user_id = $2 AND ended_at IS NULL"
 FIND_BY_EMAIL = "SELECT id, email, language, password_hash FROM users WHERE email_key = $1"
 SET_LANGUAGE = "UPDATE users SET language = $2 WHERE id = $1 AND language <> $2"
 SET_MODE = "UPDATE users SET dashboard_mode = $2 WHERE id = $1 AND dashboard_mode IS DISTINCT FROM $2"
@@ -134,9 +144,23 @@ async def insert(
     expires_at: datetime,
     user_agent: str | None,
     address: str,
+    merchant_id: MerchantId | None,
 ) -> Row | None:
-    """Insert a session; its `merchant_id`, null if the user belongs to none. None if the password is no longer this one."""
-    return await tx.fetchrow(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash)
+    """Insert a session, for this merchant if the user belongs to it; its `merchant_id`, null if the user belongs to none.
+
+    None if the password is no longer this one.
+    """
+    return await tx.fetchrow(INSERT, id_hash, user_id, now, expires_at, user_agent, address, password_hash, merchant_id)
+
+
+async def revoke_of_member(tx: Tx, merchant_id: MerchantId, user_id: UUID, now: datetime) -> None:
+    """End the sessions of a person that act for a merchant."""
+    await tx.execute(REVOKE_OF_MEMBER, merchant_id, user_id, now)
+
+
+async def act_for(tx: Tx, id_hash: bytes, merchant_id: MerchantId) -> bool:
+    """Let a session act for another merchant; False if it has ended, or the user does not belong to that merchant."""
+    return await tx.execute(ACT_FOR, id_hash, merchant_id) == 1
 
 
 async def stay(db: Pool, id_hash: bytes, device_hash: bytes) -> None:

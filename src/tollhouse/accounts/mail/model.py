@@ -14,6 +14,7 @@ from tollhouse.kernel.clock import Timestamp
 from tollhouse.kernel.limits import (
     ADDRESS_LINK_S,
     ADDRESS_UNDO_S,
+    INVITATION_S,
     MAIL_NOTICE_S,
     MAIL_RETRY_AFTER_S,
     RESET_LINK_S,
@@ -62,15 +63,20 @@ EmailKind = Literal[
     "confirm_address",
     "undo_address",
     "address_undone",
+    "invitation",
+    "team_joined",
+    "team_left",
+    "team_role_changed",
     "digest",
     NotificationEvent,
 ]
-LinkKind = Literal["verify", "reset", "confirm_address", "undo_address"]
+LinkKind = Literal["verify", "reset", "confirm_address", "undo_address", "invitation"]
 LINK_PATHS: dict[EmailKind, tuple[LinkKind, str]] = {
     "verify": ("verify", "/verify"),
     "reset": ("reset", "/reset"),
     "confirm_address": ("confirm_address", "/address/confirm"),
     "undo_address": ("undo_address", "/address/undo"),
+    "invitation": ("invitation", "/invitation"),
 }
 """The kinds of email that have a link with a secret, and the path before the secret."""
 LINK_FACT = "link_id"
@@ -80,6 +86,7 @@ LIFETIMES_S: dict[EmailKind, int] = {
     "reset": RESET_LINK_S,
     "confirm_address": ADDRESS_LINK_S,
     "undo_address": ADDRESS_UNDO_S,
+    "invitation": INVITATION_S,
 }
 """How long an email is useful, or its link valid; all others for `MAIL_NOTICE_S`."""
 NotificationKind = Literal[

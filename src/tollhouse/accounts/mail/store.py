@@ -85,13 +85,14 @@ DELETE_OF_PERSON = "DELETE FROM mails WHERE lower(recipient) = lower($1) OR user
 FACTS = msgspec.json.Decoder(dict[str, str])
 
 
-async def enqueue(tx: Tx, email: Email, now: datetime) -> None:
-    """Enqueue an email in the transaction of the action that it reports. It is sent after the commit."""
-    await enqueue_all(tx, [email], now)
+async def enqueue(tx: Tx, email: Email, now: datetime) -> UUID:
+    """Enqueue an email in the transaction of the action that it reports; its ID. It is sent after the commit."""
+    [mail_id] = await enqueue_all(tx, [email], now)
+    return mail_id
 
 
-async def enqueue_all(tx: Tx, emails: Sequence[Email], now: datetime) -> None:
-    """Enqueue emails in one statement."""
+async def enqueue_all(tx: Tx, emails: Sequence[Email], now: datetime) -> list[UUID]:
+    """Enqueue emails in one statement; their IDs, also of those that were sent for their occasion before."""
     rows = [
         (
             new_id(), email.kind, email.user_id, email.recipient, email.language, msgspec.json.encode(email.facts).decode(),
@@ -101,6 +102,7 @@ async def enqueue_all(tx: Tx, emails: Sequence[Email], now: datetime) -> None:
     ]  # fmt: skip
     if rows:
         await tx.execute(INSERT, now, *zip(*rows, strict=True))
+    return [row[0] for row in rows]
 
 
 async def lease_due(db: Pool, now: datetime, until: datetime, limit: int) -> list[QueuedEmail]:

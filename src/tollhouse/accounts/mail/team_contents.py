@@ -24,7 +24,94 @@ def _everything_stopped(values: EmailValues) -> EmailContent:
     )
 
 
+ROLES: Mapping[str, Text] = {
+    "owner": Text("Owner"),
+    "administrator": Text("Administrator"),
+    "finance": Text("Finance"),
+    "support": Text("Support"),
+    "developer": Text("Developer"),
+    "read_only": Text("Read only"),
+}
+
+
+def _invitation(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    merchant = facts["business"]
+    return EmailContent(
+        Text("Invitation to %(merchant)s", merchant=merchant),
+        (
+            Text(
+                "%(email)s invites you to the merchant account %(merchant)s at %(site)s. To see the invitation and to "
+                "accept it, open this link:",
+                email=facts["by"],
+                merchant=merchant,
+                site=values.base_url,
+            ),
+            Text("Your role there: %(role)s.", role=ROLES[facts["new_role"]]),
+            Button(Text("View invitation"), values.link),
+            Text("The link works once, until %(moment)s, and only with this email address.", moment=values.useful_until),
+            Text("If you do not know this merchant, ignore this email."),
+        ),
+    )
+
+
+def _member_joined(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    email, merchant = facts["email"], facts["business"]
+    joined = Text(
+        "%(email)s accepted the invitation of %(by)s to the merchant account %(merchant)s on %(moment)s.",
+        email=email,
+        by=facts["by"],
+        merchant=merchant,
+        moment=values.created_at,
+    )
+    return _about(Text("New member of %(merchant)s: %(email)s", merchant=merchant, email=email), joined, values)
+
+
+def _member_left(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    email, merchant = facts["email"], facts["business"]
+    left = Text(
+        "%(email)s has no access to the merchant account %(merchant)s any more. This was done by %(by)s on %(moment)s.",
+        email=email,
+        merchant=merchant,
+        by=facts["by"],
+        moment=values.created_at,
+    )
+    home = Button(Text("Go to the dashboard"), f"{values.base_url}/")
+    return EmailContent(
+        Text("Not a member of %(merchant)s any more: %(email)s", merchant=merchant, email=email), (left, SURPRISED, home)
+    )
+
+
+def _role_changed(values: EmailValues) -> EmailContent:
+    facts = values.facts
+    email, merchant = facts["email"], facts["business"]
+    changed = Text(
+        "The role of %(email)s in the merchant account %(merchant)s is now: %(role)s. This was done by %(by)s on "
+        "%(moment)s.",
+        email=email,
+        merchant=merchant,
+        role=ROLES[facts["new_role"]],
+        by=facts["by"],
+        moment=values.created_at,
+    )
+    return _about(Text("Role changed at %(merchant)s: %(email)s", merchant=merchant, email=email), changed, values)
+
+
+SURPRISED = Text("If you did not expect this, contact the other owners of the merchant account.")
+
+
+def _about(subject: Text, sentence: Text, values: EmailValues) -> EmailContent:
+    members = Button(Text("View members"), f"{values.base_url}/settings/members")
+    return EmailContent(subject, (sentence, SURPRISED, members))
+
+
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "everything_stopped": _everything_stopped,
+    "invitation": _invitation,
+    "team_joined": _member_joined,
+    "team_left": _member_left,
+    "team_role_changed": _role_changed,
 }
 """The content of each kind."""

@@ -52,7 +52,7 @@ async def sign_up(request: Request, new: SignUp) -> tuple[SessionView, str]:
         raise SignupClosed
     if field_errors := new.field_errors():
         raise ValidationFailed(*field_errors)
-    password_hash = await _hash_within_limits(request, new.password)
+    password_hash = await hash_within_limits(request, new.password)
     merchant_id, user_id = MerchantId(new_id()), UserId(new_id())
     name, email = new.business_name.strip(), new.email.strip()
 
@@ -182,7 +182,7 @@ async def _record_key_event(
     await record.event(work, env, event_type, subject=key.api_key_id, name=name, changed=changed)
 
 
-async def _hash_within_limits(request: Request, password: str) -> str:
+async def hash_within_limits(request: Request, password: str) -> str:
     """Raises `RateLimited` and `TemporarilyUnavailable`, after a delay that slows down floods and immediate retries."""
     settings = request.services.settings
     try:

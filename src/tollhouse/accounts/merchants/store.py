@@ -93,7 +93,7 @@ async def insert_api_key(
     await tx.execute(api_keys_store.INSERT_API_KEY, key.api_key_id, person.merchant_id, *values, *about)
 
 
-async def list_api_keys(db: Pool, merchant_id: MerchantId, catalogue: Catalogue) -> list[ApiKeyView]:
+async def list_api_keys(db: Pool | Tx, merchant_id: MerchantId, catalogue: Catalogue) -> list[ApiKeyView]:
     """All keys of a merchant, newest first."""
     return [_api_key(row, catalogue) for row in await db.fetch(api_keys_store.LIST_API_KEYS, merchant_id)]
 

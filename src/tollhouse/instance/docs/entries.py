@@ -30,6 +30,7 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
         MERCHANT + name
         for name in ("signup", "login", "logout", "session", "api-keys", "passkeys", "stop-everything", "team")
     ),
+    "Dashboard: team": (MERCHANT + "members", MERCHANT + "invitations"),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
     "Dashboard: customers": (MERCHANT + "customers",),

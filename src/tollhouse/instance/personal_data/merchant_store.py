@@ -21,6 +21,10 @@ USERS = """
     FROM members m JOIN users u ON u.id = m.user_id WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id
 """
 SUPPORT_REFUND_LIMITS = "SELECT currency, amount_minor FROM support_refund_limits WHERE merchant_id = $1 ORDER BY currency"
+INVITATIONS = """
+    SELECT id, email, role, invited_by, created_at, expires_at, ended_at, accepted_by
+    FROM invitations WHERE merchant_id = $1 ORDER BY created_at, id
+"""
 SAVED_FILTERS = """
     SELECT f.id, f.user_id, f.mode, f.list_name, f.name, f.query, f.created_at
     FROM members m JOIN saved_filters f ON f.user_id = m.user_id WHERE m.merchant_id = $1
@@ -181,6 +185,7 @@ TABLES: Mapping[str, str] = {
     "merchant": MERCHANT,
     "users": USERS,
     "support_refund_limits": SUPPORT_REFUND_LIMITS,
+    "invitations": INVITATIONS,
     "saved_filters": SAVED_FILTERS,
     "settings": SETTINGS,
     "logos": LOGOS,

@@ -21,6 +21,7 @@ from tollhouse.accounts.identity import store as api_keys_store
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.accounts.merchants import store as business_store
 from tollhouse.accounts.notifications import store as notifications_store
+from tollhouse.accounts.team import store as team_store
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.personal_data import merchant_store as store
 from tollhouse.instance.personal_data.model import MerchantErasure
@@ -116,6 +117,7 @@ async def close_merchant(
     await clients.close_owner(work, merchant_id)
     ended = await users_store.revoke_grants(tx, merchant_id, "merchant_closed", work.now)
     await work.services.connection_webhooks.announce(work, "connection.ended", ended, "merchant_closed")
+    deleted["invitations"] = await team_store.delete_of_merchant(tx, merchant_id)
     deleted["withdrawal_recipients"] = await recipients_store.delete_of_merchant(tx, merchant_id)
     deleted["customer_notes"] = await customers_store.delete_of_merchant(tx, merchant_id)
     deleted["application_reports"] = await reports_store.delete_of_merchant(tx, merchant_id)

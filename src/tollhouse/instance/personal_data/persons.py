@@ -18,6 +18,7 @@ from tollhouse.accounts.identity.credentials import email_errors, email_key
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.notifications import store as notifications_store
+from tollhouse.accounts.team import store as team_store
 from tollhouse.http.services import Services, Work
 from tollhouse.instance.personal_data import store
 from tollhouse.instance.personal_data.model import ErasureRecord, KeptData, PersonErasure, PersonExport
@@ -122,6 +123,7 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
         "customer_notes": await customers_store.delete_of_address(tx, address),
         "saved_filters": await saved_filters_store.delete_containing(tx, address),
         "mails": await mail_store.delete_of_person(tx, address, user_id),
+        "invitations": await team_store.delete_of_address(tx, email_key(address)),
     }
     if user_id is not None:
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user_id)

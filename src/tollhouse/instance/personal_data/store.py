@@ -69,6 +69,10 @@ CUSTOMER_NOTES = """
     JOIN customer_notes n ON n.merchant_id = m.id AND n.mode = modes.mode AND n.customer_key = customer_key($1, NULL)
     ORDER BY n.created_at, n.id
 """
+INVITATIONS = """
+    SELECT m.business_name AS merchant, i.email, i.role, i.created_at, i.expires_at, i.ended_at
+    FROM invitations i JOIN merchants m ON m.id = i.merchant_id WHERE i.email_key = lower($1) ORDER BY i.created_at, i.id
+"""
 OPERATORS = "SELECT id, email, created_at, closed_at FROM operators WHERE lower(email_key) = lower($1)"
 OPERATOR_ACTIONS = """
     SELECT id, at, action, merchant_id, mode FROM operator_actions WHERE lower(operator) = lower($1) ORDER BY at, id
@@ -153,6 +157,7 @@ OF_USER: Mapping[str, str] = {
     "notification_preferences": NOTIFICATION_PREFERENCES,
 }
 OF_ADDRESS: Mapping[str, str] = {
+    "invitations": INVITATIONS,
     "mails": MAILS,
     "customer_notes": CUSTOMER_NOTES,
     "operators": OPERATORS,

@@ -6,6 +6,8 @@ from tollhouse.pages.dashboard.account import (
     address,
     audit_log,
     business,
+    invitation,
+    members,
     notifications,
     password,
     security,
@@ -58,6 +60,8 @@ SLICE = Slice(
     operations=(
         *sign_in.OPERATIONS,
         *stop_everything.OPERATIONS,
+        *invitation.OPERATIONS,
+        *members.OPERATIONS,
         *connections.OPERATIONS,
         *application.OPERATIONS,
         *application_events.OPERATIONS,

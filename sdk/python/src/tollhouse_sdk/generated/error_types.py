@@ -23,6 +23,12 @@ class AddressChangedRecently(ApiError):
     code = "address_changed_recently"
 
 
+class AlreadyMember(ApiError):
+    """The error code `already_member`."""
+
+    code = "already_member"
+
+
 class AmountAboveMaximum(ApiError):
     """The error code `amount_above_maximum`."""
 
@@ -311,6 +317,24 @@ class InvalidToken(ApiError):
     code = "invalid_token"
 
 
+class InvitationOfAnother(ApiError):
+    """The error code `invitation_of_another`."""
+
+    code = "invitation_of_another"
+
+
+class InvitationOver(ApiError):
+    """The error code `invitation_over`."""
+
+    code = "invitation_over"
+
+
+class LastOwner(ApiError):
+    """The error code `last_owner`."""
+
+    code = "last_owner"
+
+
 class MethodUnavailable(ApiError):
     """The error code `method_unavailable`."""
 
@@ -537,6 +561,12 @@ class TestModeOnly(ApiError):
     """The error code `test_mode_only`."""
 
     code = "test_mode_only"
+
+
+class TooManyInvitations(ApiError):
+    """The error code `too_many_invitations`."""
+
+    code = "too_many_invitations"
 
 
 class TooManyNotes(ApiError):

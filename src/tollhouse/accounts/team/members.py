@@ -1,0 +1,147 @@
+"""Members: change a role, remove, leave, and transfer the ownership.
+
+Each action locks the team first and reads the roles after that. So of two that contradict each other the second one sees the
+first one's result, and a form that was open while a role changed does what the role of now allows.
+"""
+
+from uuid import UUID
+
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.model import changes
+from tollhouse.accounts.identity import members_store, sessions_store
+from tollhouse.accounts.identity.model import Person, RoleForbidden
+from tollhouse.accounts.identity.stepup import require_recent
+from tollhouse.accounts.mail import store as outbox
+from tollhouse.accounts.mail.model import Email, EmailKind, mail_name
+from tollhouse.accounts.merchants import store as merchants_store
+from tollhouse.accounts.team import store
+from tollhouse.accounts.team.model import FormerMemberView, LastOwner, TeamMemberView
+from tollhouse.accounts.team.store import MailReader
+from tollhouse.http.services import Services, Work
+from tollhouse.kernel.errors import AuthenticationRequired, NotFound
+from tollhouse.kernel.ids import MerchantId
+from tollhouse.kernel.roles import MANAGED_BY, ROLES, Role
+from tollhouse.platform.database.pool import Pool, Tx
+
+
+async def lock_own_role(work: Work, person: Person) -> Role:
+    """Lock the team; the person's role now. Raises `AuthenticationRequired` for who has left."""
+    is_open = await store.lock_team(work.tx, person.merchant_id) is not None
+    role = await store.get_role(work.tx, person.merchant_id, person.user_id) if is_open else None
+    if role is None:
+        raise AuthenticationRequired
+    return role
+
+
+def ensure_manages(own: Role, *others: Role) -> None:
+    """Raises `RoleForbidden` unless who has the own role may invite, remove, and change members with these roles."""
+    if not set(others) <= MANAGED_BY[own]:
+        raise RoleForbidden(own, [role for role in ROLES if set(others) <= MANAGED_BY[role]])
+
+
+async def change_role(work: Work, person: Person, user_id: UUID, role: Role) -> TeamMemberView:
+    """Change the role of a member. Raises `NotFound`, `RoleForbidden` and `LastOwner`."""
+    own, member = await lock_own_role(work, person), await _get(work.tx, person.merchant_id, user_id)
+    ensure_manages(own, member.role, role)
+    if member.role == role:
+        return member
+    await _keep_owner(work.tx, person.merchant_id, member)
+    # Nothing below this line may refuse.
+    await _set_role(work, person, member, role)
+    return await _get(work.tx, person.merchant_id, user_id)
+
+
+async def transfer_ownership(work: Work, person: Person, user_id: UUID) -> TeamMemberView:
+    """Make a member an owner instead of the person, who becomes an administrator. Raises `NotFound` and `RoleForbidden`."""
+    own, member = await lock_own_role(work, person), await _get(work.tx, person.merchant_id, user_id)
+    if own != "owner" or member.user_id == person.user_id:
+        raise RoleForbidden(own, ["owner"])
+    # Nothing below this line may refuse.
+    if member.role != "owner":
+        await _set_role(work, person, member, "owner")
+    await _set_role(work, person, await _get(work.tx, person.merchant_id, person.user_id), "administrator")
+    return await _get(work.tx, person.merchant_id, user_id)
+
+
+async def remove(work: Work, person: Person, user_id: UUID) -> FormerMemberView:
+    """Remove a member, or leave. Returns what the person made.
+
+    Raises `NotFound`, `RoleForbidden`, `LastOwner`, and `RecentAuthenticationRequired` for another owner if the
+    authentication is not recent: a stranger in a session must not end the access of those who could stop it.
+    """
+    tx, merchant_id = work.tx, person.merchant_id
+    own, member = await lock_own_role(work, person), await _get(tx, merchant_id, user_id)
+    leaves = member.user_id == person.user_id
+    if not leaves:
+        ensure_manages(own, member.role)
+    await _keep_owner(tx, merchant_id, member)
+    if member.role == "owner" and not leaves:
+        require_recent(person, work.now)
+    # Nothing below this line may refuse.
+    await members_store.remove(tx, merchant_id, user_id, work.now)
+    await sessions_store.revoke_of_member(tx, merchant_id, user_id, work.now)
+    await store.cancel_beyond(tx, merchant_id, user_id, (), work.now)
+    changed = changes({"role": member.role}, {"role": None})
+    event_type = "member.left" if leaves else "member.removed"
+    await record.event(work, merchant_id, event_type, subject=user_id, name=member.email, changed=changed)
+    readers = await store.list_owners(tx, merchant_id)
+    if not leaves:
+        readers.append(await store.get_reader(tx, user_id))
+    await send_emails(work, person, "team_left", member.email, readers)
+    return await _former(tx, work.services, merchant_id, user_id, member.email)
+
+
+async def find_former(services: Services, merchant_id: MerchantId, user_id: UUID) -> FormerMemberView:
+    """A person who has left the team, with the keys and applications of then. Raises `NotFound`."""
+    found = await store.find_former(services.db, merchant_id, user_id)
+    if found is None:
+        raise NotFound
+    return await _former(services.db, services, merchant_id, user_id, found["email"])
+
+
+async def send_emails(
+    work: Work, by: Person, kind: EmailKind, email: str, readers: list[MailReader], role: Role | None = None
+) -> None:
+    """Send to these people what was done about the member with this address; each gets one."""
+    facts = {"business": mail_name(by.business_name), "by": mail_name(by.email), "email": mail_name(email)}
+    if role is not None:
+        facts["new_role"] = role
+    emails = [Email(kind, reader.email, reader.language, reader.user_id, facts) for reader in dict.fromkeys(readers)]
+    await outbox.enqueue_all(work.tx, emails, work.now)
+
+
+async def _get(db: Pool | Tx, merchant_id: MerchantId, user_id: UUID) -> TeamMemberView:
+    member = await store.get_member(db, merchant_id, user_id)
+    if member is None:
+        raise NotFound
+    return member
+
+
+async def _keep_owner(tx: Tx, merchant_id: MerchantId, member: TeamMemberView) -> None:
+    """Raises `LastOwner` if the member is the only owner."""
+    if member.role == "owner" and len(await store.list_owners(tx, merchant_id)) == 1:
+        raise LastOwner
+
+
+async def _set_role(work: Work, person: Person, member: TeamMemberView, role: Role) -> None:
+    """Write a new role. Invitations to roles that the member may not give any more end."""
+    tx, merchant_id = work.tx, person.merchant_id
+    readers = [await store.get_reader(tx, member.user_id)]
+    if "owner" in {member.role, role}:
+        readers += await store.list_owners(tx, merchant_id)
+    await members_store.set_role(tx, merchant_id, member.user_id, role)
+    await store.cancel_beyond(tx, merchant_id, member.user_id, MANAGED_BY[role], work.now)
+    changed = changes({"role": member.role}, {"role": role})
+    await record.event(work, merchant_id, "member.role_changed", subject=member.user_id, name=member.email, changed=changed)
+    await send_emails(work, person, "team_role_changed", member.email, readers, role)
+
+
+async def _former(db: Pool | Tx, services: Services, merchant_id: MerchantId, user_id: UUID, email: str) -> FormerMemberView:
+    made = await store.list_made_keys(db, merchant_id, user_id)
+    keys = await merchants_store.list_api_keys(db, merchant_id, services.catalogue) if made else []
+    return FormerMemberView(
+        user_id=user_id,
+        email=email,
+        api_keys=[key for key in keys if key.api_key_id in made],
+        applications=await store.list_made_applications(db, merchant_id, user_id),
+    )
