@@ -54,14 +54,11 @@ INSERT = """
     FROM users u WHERE u.id = $2 AND u.password_hash = $7 FOR SHARE
     RETURNING merchant_id
 """
-<<<<<<< HEAD
 STAY = "UPDATE sessions SET device_hash = $2 WHERE id_hash = $1 AND ended_at IS NULL"
-=======
 ACT_FOR = """
     UPDATE sessions s SET merchant_id = m.merchant_id FROM members m
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND m.merchant_id = $2 AND m.user_id = s.user_id AND m.removed_at IS NULL
 """
->>>>>>> 0bc8e2b2 (team: members, invitations and ownership, by pages and by JSON)
 ROTATE = "UPDATE sessions SET id_hash = $2, proved_at = $3 WHERE id_hash = $1 AND ended_at IS NULL"
 LIST_ACTIVE = """
     SELECT public_id, id_hash, user_agent, address, created_at, last_seen_at, expires_at, device_hash IS NOT NULL AS stays
