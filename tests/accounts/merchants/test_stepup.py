@@ -98,7 +98,6 @@ DECLARED = {
     "POST /{mode}/withdrawals/schedules": "live",
     "POST /{mode}/withdrawals/schedules/{schedule_id}/resume": "live",
     "PUT /api/v2/merchant/oauth/clients/{client_id}": "by_content",
-    "PUT /api/v2/merchant/team": "always",
 }
 """Every operation of a merchant's person that wants recent authentication, JSON and pages alike; a new one, too."""
 ENFORCED = sorted(name for name, when in DECLARED.items() if when != "by_content")

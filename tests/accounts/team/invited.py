@@ -10,6 +10,7 @@ from tollhouse.http.services import Services
 
 MAIL = "SELECT mail_id FROM invitations WHERE email = $1 ORDER BY created_at DESC LIMIT 1"
 RECENT = {
+    "PUT /api/v2/merchant/team": "always",
     "DELETE /api/v2/merchant/members/{user_id}": "by_content",
     "PATCH /api/v2/merchant/members/{user_id}": "always",
     "POST /api/v2/merchant/invitations": "always",
