@@ -40,8 +40,6 @@ WHILE_SUSPENDED = {
     "POST /developers/apps/{client_id}/revoke",
     "POST /settings/connected-apps/{grant_id}/disconnect",
     "POST /{mode}/developers/keys/{api_key_id}/revoke",
-    f"POST {MERCHANT}/stop-everything",
-    "POST /{mode}/developers/stop",
     # Ending the access of people.
     f"DELETE {MERCHANT}/members/{{user_id}}",
     f"DELETE {MERCHANT}/invitations/{{invitation_id}}",
