@@ -101,6 +101,10 @@ class Actor:
         """Post a form, as a browser on our own page would."""
         return await self.send("POST", path, data=fields, headers={"Sec-Fetch-Site": "same-origin"})
 
+    async def sign_in(self) -> None:
+        """Sign in again, after the session was ended."""
+        (await self.dashboard("POST", "/login", {"email": self.email, "password": PASSWORD})).ok()
+
     async def key(self, mode: str = "test", scopes: list[str] | None = None) -> str:
         """An API key; made once per mode and set of scopes."""
         name = f"{mode} {scopes}"

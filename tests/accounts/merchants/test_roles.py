@@ -9,6 +9,7 @@ import asyncpg
 import pytest
 
 from tests import roles_table
+from tests.accounts.merchants.test_suspension import SIGNING_OUT
 from tests.cast import Actor, Answer, application, consent, member, set_role, sign_up
 from tests.running import Service
 from tollhouse.accounts.identity.guards import SessionGuard
@@ -76,6 +77,8 @@ async def test_every_operation_of_a_session(team: dict[Role, Actor], role: Role)
             answer = await attempt(team[role], operation, mode)
             assert answer.status < 500, (operation.name, answer.text)
             assert is_refused(answer) is not allowed, f"{operation.method} {operation.full_path} {mode}: {answer.text[:300]}"
+            if f"{operation.method} {operation.full_path}" in SIGNING_OUT:
+                await team[role].sign_in()
 
 
 async def test_a_mode_before_a_page_of_both_modes_gives_nothing(team: dict[Role, Actor]) -> None:
