@@ -4,6 +4,7 @@ from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from typing import Any, Literal
 from uuid import UUID
 
+from tests.cast import person_of
 from tests.money_model.harness import Harness, Merchant
 from tests.money_model.oracle.withdrawals import Bank
 from tests.running import CATALOGUE
@@ -126,8 +127,9 @@ class Backstage:
             proposal = await proposals_store.get_of_merchant(
                 services.db, self._test.merchant_id, UUID(proposal_id), clock.now()
             )
+            person = person_of(PERSON, self._test.merchant_id)
             try:
-                done = await proposals.approve(lambda act: services.transact(act, clock.now(), by), PERSON, proposal)
+                done = await proposals.approve(lambda act: services.transact(act, clock.now(), by), person, proposal)
             except ApiError as error:
                 return error.code, None
             return ("ok", str(done.result_id)) if done.error is None else (done.error.code, None)
