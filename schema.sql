@@ -5573,7 +5573,6 @@ CREATE INDEX oauth_codes_by_age ON public.oauth_codes USING btree (created_at);
 CREATE INDEX oauth_documents_by_age ON public.oauth_documents USING btree (fetched_at);
 CREATE INDEX oauth_grants_by_expiry ON public.oauth_grants USING btree (expires_at) WHERE ((revoked_at IS NULL) AND (expiry_noted_at IS NULL));
 CREATE INDEX oauth_grants_limited ON public.oauth_grants USING btree (merchant_id, mode, client_id) WHERE (limits IS NOT NULL);
-CREATE INDEX oauth_grants_of_both ON public.oauth_grants USING btree (merchant_id, client_id, mode, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_of_merchant ON public.oauth_grants USING btree (merchant_id, created_at DESC, id DESC);
 CREATE INDEX oauth_grants_open_of_client ON public.oauth_grants USING btree (client_id, created_at DESC, id DESC) INCLUDE (grant_epoch, expires_at) WHERE ((revoked_at IS NULL) AND (expiry_noted_at IS NULL));

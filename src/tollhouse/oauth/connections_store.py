@@ -101,9 +101,12 @@ FIND_GRANT = """
     LEFT JOIN oauth_grant_activity a ON a.grant_id = g.id
     WHERE g.merchant_id = $1 AND g.id = $2
 """
+# Among the newest connections of the merchant: an index for it alone would cost every exchange of a code.
 FIND_EARLIER = """
-    SELECT scope_mask, limits FROM oauth_grants WHERE merchant_id = $1 AND client_id = $2 AND mode = $3
-    ORDER BY created_at DESC, id DESC LIMIT 1
+    SELECT scope_mask, limits FROM (
+        SELECT client_id, mode, scope_mask, limits, created_at, id FROM oauth_grants WHERE merchant_id = $1
+        ORDER BY created_at DESC, id DESC LIMIT 1000) AS newest
+    WHERE client_id = $2 AND mode = $3 ORDER BY created_at DESC, id DESC LIMIT 1
 """
 TO_NOTIFY = """
     SELECT g.id, g.merchant_id, g.mode FROM oauth_grants g
@@ -333,7 +336,7 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
 
 
 async def find_earlier(db: Pool, merchant_id: MerchantId, client_id: ClientId, mode: Mode) -> EarlierConnection | None:
-    """The merchant's last connection with the application, also an ended one; None without one."""
+    """The merchant's last connection with the application, also an ended one; None without one among its newest 1,000."""
     row = await db.fetchrow(FIND_EARLIER, merchant_id, client_id, mode)
     return None if row is None else EarlierConnection(Scopes(row["scope_mask"]), read_limits(row["limits"]))
 
