@@ -8,6 +8,14 @@ from msgspec import Struct
 from tollhouse.kernel.ids import parse_id
 
 ActorKind = Literal["person", "api_key", "application", "operator", "system"]
+"""Who performs an action.
+
+person: A user of the dashboard; of refused sign-ins, whoever tried.
+api_key: An API key.
+application: An application, with a connection.
+operator: An operator of the server.
+system: The server itself.
+"""
 
 
 class Actor(Struct, frozen=True):

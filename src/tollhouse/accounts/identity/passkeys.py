@@ -43,6 +43,7 @@ class PasskeyName(Struct, frozen=True, forbid_unknown_fields=True):
     """A new name of a passkey."""
 
     name: Annotated[str, NAME]
+    """What you call it."""
 
     def rule_errors(self, _context: ValidationContext) -> Iterable[FieldError]:
         """The errors of the name."""

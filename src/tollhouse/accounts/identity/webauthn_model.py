@@ -18,6 +18,7 @@ from fido2.cose import CoseKey
 from fido2.webauthn import AttestationObject, AuthenticatorData
 from msgspec import Meta, Struct, field
 
+from tollhouse.accounts.identity import webauthn_examples as examples
 from tollhouse.kernel import foreign_json
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
@@ -37,8 +38,6 @@ CREDENTIAL_ID_BYTES_MAX = 1_023
 KEY_BYTES_MAX = 1_100
 TRANSPORTS = ("ble", "hybrid", "internal", "nfc", "smart-card", "usb")
 TIMEOUT_MS = PASSKEY_CHALLENGE_S * 1000
-CREDENTIAL_ID, CHALLENGE = example("-R85HbTJsv3g6nAYnLo_tj9Xm6YSKzOtlP8-wzAIS-Q"), example("AMMPt4Uxyv3fhM_uVXFXTAAAAZ…")
-RP_ID = example("pay.example.com")
 Ceremony = Literal["webauthn.create", "webauthn.get"]
 CREATED, USED = "credential.response", "assertion.response"
 """The members of requests that have what authenticators answer."""
@@ -129,10 +128,9 @@ class RelyingParty(Struct, frozen=True):
 class AttestationResponse(Struct, frozen=True):
     """The response of a new passkey."""
 
-    client_data_json: Annotated[Base64Url, example("eyJ0eXBlIjoid2ViYXV0aG4uY3JlYXRlIi…")] = field(name="clientDataJSON")
-    attestation_object: Annotated[Base64Url, example("o2NmbXRkbm9uZWdhdHRTdG10oGhhdXRoRGF0YVi…")] = field(
-        name="attestationObject"
-    )
+    client_data_json: Annotated[Base64Url, examples.CLIENT_DATA_OF_NEW] = field(name="clientDataJSON")
+    attestation_object: Annotated[Base64Url, examples.ATTESTATION] = field(name="attestationObject")
+    """The authenticator data, with the public key of the passkey, as CBOR in base64url."""
     transports: Annotated[list[Annotated[str, Meta(max_length=32)]], Meta(max_length=16)] = []
     """How the browser reaches the authenticator."""
 
@@ -141,17 +139,19 @@ class PasskeyRegistration(Struct, frozen=True):
     """The new credential: what `navigator.credentials.create()` returned, by `toJSON()`."""
 
     response: AttestationResponse
+    """What the authenticator answered."""
     type: Literal["public-key"]
+    """Kind of credential: always `public-key`."""
 
 
 class AssertionResponse(Struct, frozen=True):
     """The response of a passkey."""
 
-    client_data_json: Annotated[Base64Url, example("eyJ0eXBlIjoid2ViYXV0aG4uZ2V0Iiwi…")] = field(name="clientDataJSON")
-    authenticator_data: Annotated[Base64Url, example("SZYN5YgOjGh0NBcPZHZgW4_krrmihjLHmVzzuoMdl2MF…")] = field(
-        name="authenticatorData"
-    )
-    signature: Annotated[Base64Url, example("MEUCIQDvZ-3Q8cEuTS…")]
+    client_data_json: Annotated[Base64Url, examples.CLIENT_DATA_OF_USE] = field(name="clientDataJSON")
+    authenticator_data: Annotated[Base64Url, examples.AUTHENTICATOR_DATA] = field(name="authenticatorData")
+    """Hash of the `rpId`, flags such as whether the user was verified, and the signature counter, in base64url."""
+    signature: Annotated[Base64Url, examples.SIGNATURE]
+    """Signature of `authenticatorData` and the SHA-256 hash of the client data by the passkey, in base64url."""
     user_handle: Base64Url | None = field(name="userHandle", default=None)
     """The account that the passkey was created for."""
 
@@ -159,24 +159,30 @@ class AssertionResponse(Struct, frozen=True):
 class PasskeyAssertion(Struct, frozen=True):
     """The assertion: what `navigator.credentials.get()` returned, by `toJSON()`."""
 
-    raw_id: Annotated[Base64Url, CREDENTIAL_ID] = field(name="rawId")
+    raw_id: Annotated[Base64Url, examples.CREDENTIAL_ID] = field(name="rawId")
+    """ID that the authenticator gave the passkey, in base64url."""
     response: AssertionResponse
+    """What the authenticator answered."""
     type: Literal["public-key"]
+    """Kind of credential: always `public-key`."""
 
 
 class CredentialDescriptor(Struct, frozen=True):
     """A passkey that may be used, or that exists already."""
 
-    id: Annotated[str, CREDENTIAL_ID]
+    id: Annotated[str, examples.CREDENTIAL_ID]
+    """ID that the authenticator gave the passkey, in base64url."""
     type: Literal["public-key"]
+    """Kind of credential: always `public-key`."""
     transports: Annotated[list[str], example(["hybrid", "internal"])]
 
 
 class RequestOptions(Struct, frozen=True, rename="camel"):
     """The options of `navigator.credentials.get()`, for `PublicKeyCredential.parseRequestOptionsFromJSON()`."""
 
-    challenge: Annotated[str, CHALLENGE]
-    rp_id: Annotated[str, RP_ID]
+    challenge: Annotated[str, examples.CHALLENGE]
+    rp_id: Annotated[str, examples.RP_ID]
+    """Host name of the server, which its passkeys belong to."""
     allow_credentials: list[CredentialDescriptor]
     """Empty: any passkey of this server that the browser has."""
     timeout: Annotated[int, example(TIMEOUT_MS)] = TIMEOUT_MS
@@ -187,30 +193,39 @@ class RequestOptions(Struct, frozen=True, rename="camel"):
 class RelyingPartyEntity(Struct, frozen=True):
     """The server, as the authenticator shows it."""
 
-    id: Annotated[str, RP_ID]
+    id: Annotated[str, examples.RP_ID]
+    """Host name of the server, which its passkeys belong to."""
     name: Annotated[str, example("Tollhouse")]
+    """Name of the server."""
 
 
 class UserEntity(Struct, frozen=True, rename="camel"):
     """The account, as the authenticator shows it."""
 
     id: Annotated[str, example("AZ8Nf3qSdAC2m5xzQe7UXA")]
+    """ID of the account in base64url, which uses of the passkey return as `userHandle`."""
     name: Annotated[str, example("ada@shop.example")]
+    """Email address of the account."""
     display_name: Annotated[str, example("ada@shop.example")]
+    """What authenticators show for the account: its email address."""
 
 
 class CredentialParameters(Struct, frozen=True):
     """An algorithm that the server can verify."""
 
     alg: Annotated[int, example(-7)]
+    """COSE number of a signature algorithm, such as -7 for ES256."""
     type: Literal["public-key"] = "public-key"
+    """Kind of credential: always `public-key`."""
 
 
 class AuthenticatorSelection(Struct, frozen=True, rename="camel"):
     """A passkey can be found without an email address, and verifies its user."""
 
     resident_key: Literal["required"] = "required"
+    """Always `required`: the authenticator keeps the passkey, so that it can be found without an email address."""
     require_resident_key: bool = True
+    """Always true: the same as `residentKey`, for browsers that know only Level 1 of the specification."""
     user_verification: Literal["required"] = "required"
 
 
@@ -218,13 +233,17 @@ class CreationOptions(Struct, frozen=True, rename="camel"):
     """The options of `navigator.credentials.create()`, for `PublicKeyCredential.parseCreationOptionsFromJSON()`."""
 
     rp: RelyingPartyEntity
+    """The server that the passkey is for, called the relying party."""
     user: UserEntity
-    challenge: Annotated[str, CHALLENGE]
+    """The account that the passkey is for."""
+    challenge: Annotated[str, examples.CHALLENGE]
     exclude_credentials: list[CredentialDescriptor]
     """The passkeys of the account, so that an authenticator gets no second one."""
     pub_key_cred_params: tuple[CredentialParameters, ...] = tuple(map(CredentialParameters, ALGORITHMS))
     authenticator_selection: AuthenticatorSelection = AuthenticatorSelection()
+    """What the authenticator must be able to do."""
     attestation: Literal["none"] = "none"
+    """Always `none`: the authenticator need not prove its make."""
     timeout: Annotated[int, example(TIMEOUT_MS)] = TIMEOUT_MS
     """Milliseconds until the challenge expires."""
 

@@ -45,7 +45,30 @@ NotificationEvent = Literal[
     "member_removed",
     "member_role_changed",
 ]
-"""What members are notified of: `accounts.notifications`."""
+"""What members are notified of: `accounts.notifications`.
+
+payment_needs_decision: Money was received that could not be credited.
+proposal_waiting: A connection or an API key proposed something.
+dispute_opened: A customer disputed a payment.
+refund_failed: A refund failed.
+withdrawal_approved: A withdrawal was approved in review.
+withdrawal_rejected: A withdrawal was rejected in review.
+withdrawal_completed: A withdrawal was sent.
+withdrawal_failed: A withdrawal failed.
+schedule_failed: A scheduled withdrawal was not created.
+project_approved: A project was approved.
+project_rejected: A project was rejected.
+project_changes_approved: Changes of a project were approved.
+project_changes_rejected: Changes of a project were rejected.
+webhooks_failing: No event could be delivered for an hour.
+application_connected: An application was connected.
+application_disconnected: A connection of an application ended.
+application_expiring: A connection ends soon.
+new_device: A new device signed in to the account of the member.
+member_joined: A person became a member.
+member_removed: A member was removed.
+member_role_changed: The role of a member was changed.
+"""
 EmailKind = Literal[
     "verify",
     "reset",

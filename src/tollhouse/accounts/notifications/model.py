@@ -111,6 +111,7 @@ class NotificationView(Struct, frozen=True, kw_only=True):
 
     id: UUID
     kind: NotificationKind
+    """What the notification is about; emails are chosen for each kind."""
     event: Annotated[NotificationEvent, example("withdrawal_completed")]
     """What happened."""
     mode: Mode | None
@@ -124,6 +125,7 @@ class NotificationView(Struct, frozen=True, kw_only=True):
     path: Annotated[str, example("/live/withdrawals/0198a4b2-7c31-7f7a-9b1e-3f2a6c5d4e10")]
     """The page of the object in the dashboard."""
     read: bool
+    """Whether the person of the session has read it."""
     created_at: Timestamp
 
     @staticmethod
@@ -148,7 +150,9 @@ class PreferenceView(Struct, frozen=True):
     """When emails of a kind are sent to the person."""
 
     kind: NotificationKind
+    """Kind of notification that this is chosen for."""
     mail: MailChoice
+    """When emails of this kind are sent."""
     can_be_changed: bool = True
     """`false`: emails about the security of the person's own account are always sent."""
 

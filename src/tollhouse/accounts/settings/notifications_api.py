@@ -39,7 +39,9 @@ class NotificationsQuery(ListQuery, frozen=True):
 
     mode: Mode = "live"
     kind: NotificationKind | None = None
+    """Only notifications of this kind."""
     unread: bool = False
+    """Whether only unread notifications are listed."""
 
 
 class NotificationList(Struct, frozen=True):
@@ -47,6 +49,7 @@ class NotificationList(Struct, frozen=True):
 
     notifications: list[NotificationView]
     unread: Annotated[int, example(1)]
+    """How many notifications of the mode and of the account are unread, counted up to 100."""
     has_more: bool
     next_cursor: str | None
 
@@ -61,6 +64,7 @@ class UnreadCount(Struct, frozen=True):
     """How many notifications are unread, up to 100."""
 
     unread: Annotated[int, example(0)]
+    """How many notifications of the mode and of the account are still unread, counted up to 100."""
 
 
 class Preferences(Struct, frozen=True):
@@ -73,7 +77,9 @@ class NewPreference(Struct, frozen=True, forbid_unknown_fields=True):
     """When to send emails of a kind."""
 
     kind: NotificationKind
+    """Kind of notification that this is chosen for."""
     mail: MailChoice
+    """When emails of this kind are sent."""
 
 
 class NewPreferences(Struct, frozen=True, forbid_unknown_fields=True):

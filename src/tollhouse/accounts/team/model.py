@@ -27,6 +27,7 @@ class TeamMemberView(Struct, frozen=True, kw_only=True):
     """ID of the user."""
     email: Annotated[str, example("anna@example.com")]
     role: Role
+    """What the member may do."""
     created_at: Timestamp
     """Since when the person is a member."""
     last_active_at: Timestamp | None
@@ -45,6 +46,7 @@ class RoleChange(Struct, frozen=True, forbid_unknown_fields=True):
     """What changes of a member."""
 
     role: Role
+    """What the member may do from now on."""
 
 
 class MadeApplicationView(Struct, frozen=True):
@@ -73,6 +75,7 @@ class NewInvitation(Struct, frozen=True, forbid_unknown_fields=True):
     email: Annotated[str, example("anna@example.com")]
     """Address that the invitation is sent to. Only who signs in or signs up with this address can accept it."""
     role: Role
+    """What the person may do after accepting it."""
 
 
 class InvitationView(Struct, frozen=True, kw_only=True):
@@ -83,7 +86,9 @@ class InvitationView(Struct, frozen=True, kw_only=True):
     email: Annotated[str, example("anna@example.com")]
     """Address that it was sent to."""
     role: Role
+    """What the person may do after accepting it."""
     status: InvitationStatus
+    """Whether it can be accepted."""
     invited_by: Annotated[str | None, example("dora@example.com")]
     """Address of the member who invited; null if there is no such person any more."""
     created_at: Timestamp

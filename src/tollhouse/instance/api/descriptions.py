@@ -65,6 +65,10 @@ MEMBERS: Mapping[str, str] = {
     "token": "An access token or refresh token.",
     "token_type_hint": "Type of the token. The result does not depend on it.",
     "merchant_id": "ID of the merchant.",
+    "passkey_id": "ID of the passkey.",
+    "challenge": "What the authenticator signs, in base64url. It works once, within five minutes.",
+    "clientDataJSON": "What the browser says about the request, with challenge and origin, as JSON in base64url.",
+    "userVerification": "Always `required`: the authenticator asks for PIN, fingerprint or face.",
     "api_key_id": "ID of the API key.",
     "grant_id": "ID of the connection.",
     "transaction_id": "ID of the payment.",
@@ -138,6 +142,13 @@ PATH: Mapping[str, str] = {
     "recipient_id": "ID of the recipient.",
     "schedule_id": "ID of the schedule.",
     "batch_id": "ID of the batch.",
+    "customer_id": "ID of the customer.",
+    "note_id": "ID of the note.",
+    "notification_id": "ID of the notification.",
+    "user_id": "ID of the member.",
+    "invitation_id": "ID of the invitation.",
+    "session_id": "ID of the session.",
+    "passkey_id": "ID of the passkey.",
 }
 DESCRIPTIONS = UsualDescriptions(members=MEMBERS, parameters={"query": QUERY, "path": PATH})
 
