@@ -48,6 +48,7 @@ REVIEWED = {
     "POST /settings/connected-apps/{grant_id}/disconnect": STOPS,
     "POST /settings/connected-apps/{grant_id}/permissions": STOPS,
     "POST /settings/invitations/{invitation_id}/cancel": STOPS,
+    "POST /settings/merchants": "It moves nothing: each action asks again.",
     "POST /settings/notifications": NO_MONEY,
     "POST /settings/password": OWN_PROOF,
     "POST /docs/quickstart": "The key that it makes is of the test environment.",

@@ -44,6 +44,7 @@ WHILE_SUSPENDED = {
     f"DELETE {MERCHANT}/members/{{user_id}}",
     f"DELETE {MERCHANT}/invitations/{{invitation_id}}",
     "POST /settings/members/{user_id}/remove",
+    "POST /settings/merchants",
     "POST /settings/invitations/{invitation_id}/cancel",
     # Changing the password or second factors.
     f"DELETE {MERCHANT}/passkeys/{{passkey_id}}",

@@ -49,6 +49,7 @@ NOT_LINKED = {
     "/pay/{token}/status": "of scripts",
     "/invitation/{secret}": "mailed",
     "/reset/{secret}": "mailed",
+    "/settings/merchants": "with several merchants",
     "/settings/security/off": "with a second factor",
     "/settings/security/setup": "after a form",
     "/signin/2fa": "after a password",

@@ -100,6 +100,8 @@ class Person(Struct, frozen=True):
     remembered_mode: Mode | None
     lacks_factor: bool = False
     """Whether the merchant requires a second factor, and the user has none."""
+    merchants: int = 1
+    """How many merchants the user belongs to."""
     live_disputes: int = 0
     test_disputes: int = 0
     unread_notifications: int = 0

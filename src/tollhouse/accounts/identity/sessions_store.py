@@ -19,6 +19,7 @@ PERSON = """
                AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = u.id AND f.confirmed_at IS NOT NULL)
                AND NOT EXISTS (SELECT FROM passkeys k WHERE k.holder_id = u.id) AS lacks_factor,
            s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, s.device_hash,
+           (SELECT count(*) FROM members o WHERE o.user_id = u.id AND o.removed_at IS NULL) AS merchants,
            d.live_disputes, d.test_disputes, p.live_proposals, p.test_proposals
     FROM sessions s
     CROSS JOIN LATERAL (
