@@ -19,10 +19,13 @@ TIMED = [one.path for one in LISTS if one.path in OPEN and not issubclass(one.qu
 NEVER_PAGED = {
     "/api-keys",
     "/events",
+    "/invitations",
+    "/members",
     "/oauth/clients",
     "/oauth/grants",
     "/passkeys",
     "/session/email",
+    "/sessions",
     "/api/v2/oauth/permissions",
 }
 MOVING = {"indicative_rate", "rate_as_of"}

@@ -45,6 +45,7 @@ async def test_owner_and_merchant_see_the_same_connection(app: Application, alic
         "description": "Bookkeeping for small studios.",
         "website_url": "https://northwind.example",
         "status": "enabled",
+        "verified": False,
     }
     shared = {
         "grant_id", "scopes", "mode", "livemode", "status", "created_at", "expires_at", "revoked_at", "ended_reason",

@@ -67,7 +67,7 @@ async def request_address(request: Request, caller: Person, body: NewAddress) ->
 
 @OPERATIONS.add("DELETE", "/session/email", guard=signed_in("own"), status=204)
 async def withdraw_address(caller: Person, work: Work) -> None:
-    """Withdraw the request to change the email address, if one waits to be confirmed."""
+    """Withdraw a change of address. Does nothing if none waits to be confirmed."""
     await address_changes.withdraw(work, caller)
 
 

@@ -100,5 +100,5 @@ async def sign_in_options(request: Request) -> RequestOptions:
 
 @OPERATIONS.add("POST", "/session/confirm/options", guard=signed_in_while_suspended("own"), errors=(PasskeysUnavailable,))
 async def confirmation_options(request: Request, caller: Person) -> RequestOptions:
-    """Request the options to confirm the session with a passkey. Valid for five minutes in this session."""
+    """Request the options to confirm with a passkey. Valid for five minutes in this session."""
     return await assertions.confirmation_options(request, Holder.of(request, caller))
