@@ -21,6 +21,7 @@ RECENT = {
     "POST /settings/members/{user_id}/remove": "by_content",
     "POST /settings/members/{user_id}/role": "always",
     "POST /settings/members/{user_id}/transfer": "always",
+    "POST /settings/team": "always",
 }
 """What of the team needs recent authentication."""
 

@@ -305,7 +305,7 @@ def _member_joined(facts: NoticeFacts) -> Notice:
 
 def _member_removed(facts: NoticeFacts) -> Notice:
     return Notice(
-        Text("A member was removed: %(name)s", name=facts.name),
+        Text("No longer a member: %(name)s", name=facts.name),
         Text("%(name)s is no longer a member of your account.", name=facts.name),
         Text("View audit log"),
     )

@@ -24,6 +24,7 @@ class Occurrence(Struct, frozen=True):
     """What to notify of. `scope` is one environment, or the merchant for both modes.
 
     `occasion` makes it happen once: the same one again is not recorded. `subject` is the ID of the object, for its page.
+    No email is sent to `mailed`, who gets another one about the same.
     """
 
     scope: MerchantEnv | MerchantId
@@ -31,11 +32,13 @@ class Occurrence(Struct, frozen=True):
     facts: NoticeFacts
     subject: UUID | str | None = None
     user_id: UserId | None = None
+    mailed: UUID | None = None
 
 
 async def notify_members(work: Work, event: NotificationEvent, *occurrences: Occurrence) -> None:
     """Record notifications in one statement, and enqueue the emails that are sent at once in another one."""
     added = {row.id: row for row in map(_row, occurrences)}
+    mailed = dict(zip(added, (occurrence.mailed for occurrence in occurrences), strict=True))
     recipients = await store.insert(work.tx, event, list(added.values()), clock.now()) if added else []
     emails = [
         Email(
@@ -47,6 +50,7 @@ async def notify_members(work: Work, event: NotificationEvent, *occurrences: Occ
             str(recipient.notification_id),
         )
         for recipient in recipients
+        if recipient.user_id != mailed[recipient.notification_id]
     ]
     await outbox.enqueue_all(work.tx, emails, work.now)
 

@@ -22,7 +22,7 @@ from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.accounts.merchants.actions import hash_within_limits
 from tollhouse.accounts.merchants.model import EmailTaken
 from tollhouse.accounts.team import store
-from tollhouse.accounts.team.members import ensure_manages, lock_own_role
+from tollhouse.accounts.team.members import ensure_manages, lock_own_role, notify_team
 from tollhouse.accounts.team.model import (
     AlreadyMember,
     InvitationOfAnother,
@@ -173,19 +173,7 @@ async def _join(work: Work, request: Request, invitation: OpenInvitation, user_i
     await users_store.verify_email(tx, user_id, work.now)
     by, changed = request.actor_of("person", user_id), new_values(role=invitation.role)
     await record.event(work, merchant_id, "member.joined", subject=user_id, name=invitation.email, changed=changed, by=by)
-    facts = {
-        "business": mail_name(invitation.business_name),
-        "by": mail_name(invitation.invited_by or ""),
-        "email": mail_name(invitation.email),
-        "new_role": invitation.role,
-    }
-    owners = await store.list_owners(tx, merchant_id)
-    emails = [
-        Email("team_joined", owner.email, owner.language, owner.user_id, facts)
-        for owner in owners
-        if owner.user_id != user_id
-    ]
-    await outbox.enqueue_all(tx, emails, work.now)
+    await notify_team(work, merchant_id, "member_joined", user_id, invitation.email, invitation.role)
     return merchant_id
 
 

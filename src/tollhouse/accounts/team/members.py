@@ -12,15 +12,16 @@ from tollhouse.accounts.identity import members_store, sessions_store
 from tollhouse.accounts.identity.model import Person, RoleForbidden
 from tollhouse.accounts.identity.stepup import require_recent
 from tollhouse.accounts.mail import store as outbox
-from tollhouse.accounts.mail.model import Email, EmailKind, mail_name
+from tollhouse.accounts.mail.model import Email, EmailKind, NotificationEvent, mail_name
+from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.merchants import store as merchants_store
+from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.team import store
 from tollhouse.accounts.team.model import FormerMemberView, LastOwner, TeamMemberView
-from tollhouse.accounts.team.store import MailReader
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound
-from tollhouse.kernel.ids import MerchantId
-from tollhouse.kernel.roles import MANAGED_BY, ROLES, Role
+from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.roles import MANAGED_BY, NAMES, ROLES, Role
 from tollhouse.platform.database.pool import Pool, Tx
 
 
@@ -84,10 +85,9 @@ async def remove(work: Work, person: Person, user_id: UUID) -> FormerMemberView:
     changed = changes({"role": member.role}, {"role": None})
     event_type = "member.left" if leaves else "member.removed"
     await record.event(work, merchant_id, event_type, subject=user_id, name=member.email, changed=changed)
-    readers = await store.list_owners(tx, merchant_id)
     if not leaves:
-        readers.append(await store.get_reader(tx, user_id))
-    await send_emails(work, person, "team_left", member.email, readers)
+        await _tell(work, person, "team_left", member)
+    await notify_team(work, merchant_id, "member_removed", user_id, member.email)
     return await _former(tx, work.services, merchant_id, user_id, member.email)
 
 
@@ -99,15 +99,21 @@ async def find_former(services: Services, merchant_id: MerchantId, user_id: UUID
     return await _former(services.db, services, merchant_id, user_id, found["email"])
 
 
-async def send_emails(
-    work: Work, by: Person, kind: EmailKind, email: str, readers: list[MailReader], role: Role | None = None
+async def notify_team(
+    work: Work, merchant_id: MerchantId, event: NotificationEvent, user_id: UUID, email: str, role: Role | None = None
 ) -> None:
-    """Send to these people what was done about the member with this address; each gets one."""
-    facts = {"business": mail_name(by.business_name), "by": mail_name(by.email), "email": mail_name(email)}
+    """Notify those who manage members. The person concerned gets an email of the own, or did it."""
+    facts = NoticeFacts(name=mail_name(email), role="" if role is None else NAMES[role])
+    await notify_members(work, event, Occurrence(merchant_id, new_id(), facts, mailed=user_id))
+
+
+async def _tell(work: Work, by: Person, kind: EmailKind, member: TeamMemberView, role: Role | None = None) -> None:
+    """Send the person concerned an email of what was done by another one."""
+    facts = {"business": mail_name(by.business_name), "by": mail_name(by.email), "email": mail_name(member.email)}
     if role is not None:
         facts["new_role"] = role
-    emails = [Email(kind, reader.email, reader.language, reader.user_id, facts) for reader in dict.fromkeys(readers)]
-    await outbox.enqueue_all(work.tx, emails, work.now)
+    reader = await store.get_reader(work.tx, member.user_id)
+    await outbox.enqueue(work.tx, Email(kind, reader.email, reader.language, reader.user_id, facts), work.now)
 
 
 async def _get(db: Pool | Tx, merchant_id: MerchantId, user_id: UUID) -> TeamMemberView:
@@ -126,14 +132,12 @@ async def _keep_owner(tx: Tx, merchant_id: MerchantId, member: TeamMemberView) -
 async def _set_role(work: Work, person: Person, member: TeamMemberView, role: Role) -> None:
     """Write a new role. Invitations to roles that the member may not give any more end."""
     tx, merchant_id = work.tx, person.merchant_id
-    readers = [await store.get_reader(tx, member.user_id)]
-    if "owner" in {member.role, role}:
-        readers += await store.list_owners(tx, merchant_id)
     await members_store.set_role(tx, merchant_id, member.user_id, role)
     await store.cancel_beyond(tx, merchant_id, member.user_id, MANAGED_BY[role], work.now)
     changed = changes({"role": member.role}, {"role": role})
     await record.event(work, merchant_id, "member.role_changed", subject=member.user_id, name=member.email, changed=changed)
-    await send_emails(work, person, "team_role_changed", member.email, readers, role)
+    await _tell(work, person, "team_role_changed", member, role)
+    await notify_team(work, merchant_id, "member_role_changed", member.user_id, member.email, role)
 
 
 async def _former(db: Pool | Tx, services: Services, merchant_id: MerchantId, user_id: UUID, email: str) -> FormerMemberView:

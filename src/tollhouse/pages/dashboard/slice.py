@@ -14,6 +14,7 @@ from tollhouse.pages.dashboard.account import (
     security,
     sign_in,
     stop_everything,
+    team_settings,
 )
 from tollhouse.pages.dashboard.balances import (
     balance_payments,
@@ -63,6 +64,7 @@ SLICE = Slice(
         *stop_everything.OPERATIONS,
         *invitation.OPERATIONS,
         *members.OPERATIONS,
+        *team_settings.OPERATIONS,
         *merchants.OPERATIONS,
         *connections.OPERATIONS,
         *application.OPERATIONS,
