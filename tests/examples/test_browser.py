@@ -50,7 +50,7 @@ async def page(browser: Browser, alice: Actor) -> AsyncIterator[Page]:
     await opened.goto(f"{alice.service.url}/signin")
     await opened.fill("#email", alice.email)
     await opened.fill("#password", PASSWORD)
-    await opened.click("button:has-text('Sign in')")
+    await opened.click("button:text-is('Sign in')")
     await opened.wait_for_url(lambda url: "/signin" not in url)
     yield opened
     await context.close()

@@ -89,7 +89,7 @@ async def test_the_quickstart_with_a_key_in_a_browser(look: Look, alice: Actor, 
         await someone.page.get_by_role("main").get_by_role("link", name="Sign in").click()
         await someone.page.get_by_label("Email").fill(alice.email)
         await someone.page.get_by_label("Password", exact=True).fill(PASSWORD)
-        await someone.page.get_by_role("button", name="Sign in").click()
+        await someone.page.get_by_role("button", name="Sign in", exact=True).click()
         await expect(someone.page).to_have_url(alice.service.url + PATH)
         await someone.see("quickstart-signed-in")
         await someone.page.get_by_role("button", name="Create test key").click()
