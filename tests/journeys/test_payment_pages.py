@@ -56,7 +56,8 @@ PAYMENT = """
 - link "Refund payment"
 - paragraph: Part of the payment was refunded.
 - term: Customer
-- definition: nina@example.com
+- definition:
+  - link "nina@example.com"
 - term: Net
 - definition: €84.50
 - region "Timeline":
