@@ -10,6 +10,8 @@ from uuid import uuid4
 
 import msgspec
 
+from tests.accounts.merchants.authenticator import elsewhere
+from tests.accounts.passkeys import soft_authenticator
 from tests.cast import CALLBACK, PASSWORD, Actor, Application, application, every_scope, sign_up
 from tests.payments.shop import choose, open_link, pay
 from tests.running import Service
@@ -51,6 +53,11 @@ class Standing:
     def cookie(self) -> str:
         """Dora's session."""
         return _cookie(self._dora)
+
+    @property
+    def passkey_cookie(self) -> str:
+        """The browser at which Pat signs in with a passkey."""
+        return _cookie(self._pats_browser)
 
     def spare_cookie(self) -> str:
         """A session that may be ended, or go on under another id."""
@@ -118,6 +125,7 @@ class Standing:
             "change_grant": lambda: {"scopes": ["account:read"]},
             "make_api_key": lambda: {"name": "Till", "mode": "test", "scopes": ["payments:read"]},
             "sign_in": lambda: {"email": self._dora.email, "password": PASSWORD},
+            "sign_in_by_passkey": lambda: {"assertion": self._do(self._asserted())},
             "confirm_session": lambda: {"password": PASSWORD},
             "generate_secret": lambda: {"mode": "test"},
             "activate_secret": lambda: {"mode": "test"},
@@ -184,6 +192,9 @@ class Standing:
         self._dora: Actor = await come(sign_up(self.service, "dora", "Dora's Desk"))
         self._alice: Actor = await come(sign_up(self.service, "alice", "Alice's Coffee"))
         bob: Actor = await come(sign_up(self.service, "bob", "Bob's Books"))
+        pat: Actor = await come(sign_up(self.service, "pat", "Pat's Pies"))
+        self._passkey = await soft_authenticator.added(pat)
+        self._pats_browser: Actor = await come(elsewhere(pat))
         self._app: Application = await application(bob)
         scopes = await every_scope(bob)
         self.token: str = (await self._app.connect(self._alice, " ".join(scopes)))["access_token"]
@@ -250,6 +261,10 @@ class Standing:
         opened = await self._dora.dashboard("POST", "/projects", {"name": "Coffee", "mode": "test"})
         self._dora_project: str = opened.ok(201).body["id"]
         self._ids |= {"client_id": own.client_id, "grant_id": shown["connections"][0]["grant_id"]}
+
+    async def _asserted(self) -> Json:
+        options = (await self._pats_browser.dashboard("POST", "/login/passkey/options")).ok().body
+        return self._passkey.get(options)
 
     async def _sign_in_and_go(self) -> str:
         async with sign_up(self.service, "erin", "Erin's Eggs") as erin:

@@ -201,6 +201,8 @@ def credentials(shown: Any, standing: Standing, turn: int) -> dict[str, str]:
     sent: dict[str, str] = {}
     if shown["operationId"] in {"sign_out", "confirm_session"}:
         sent["Cookie"] = standing.spare_cookie()
+    elif shown["operationId"] == "sign_in_by_passkey":
+        sent["Cookie"] = standing.passkey_cookie
     elif turn % 31 == 0:
         pass
     elif "session" in wanted:

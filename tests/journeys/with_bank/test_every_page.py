@@ -67,7 +67,7 @@ async def fill(alice: Actor, bob: Actor, bank: Bank, receiver: Receiver) -> tupl
     """Give every list something to show; the addresses of checkout pages in each state, and of a consent page."""
     till = await open_till(alice, bob)
     await till.reserve(description="Stall 7")
-    await sell(alice, "succeed", webhook_url=receiver.url)
+    await sell(alice, "succeed", webhook_url=receiver.url, customer_email="nina@example.com")
     (await refund(alice, await sell(alice), "4.00")).ok(201)
     await sell(alice, "chargeback")
     await fund(alice, "50.00")

@@ -339,5 +339,5 @@ async def test_a_process_that_dies_has_counted_and_held_nothing(crowd: Crowd, se
 
         steps, _ = await kill_everywhere(services.db, act, look)
         assert steps >= 8
-        with pytest.raises(Exception, match="exceeds the limits"):
+        with pytest.raises(Exception, match=r"left in 24 hours: 0\.00 of 10\.00 EUR"):
             await act()

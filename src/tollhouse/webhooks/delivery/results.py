@@ -38,6 +38,8 @@ WORKER_LOST = "worker_lost"
 FREE_LOSSES = 2
 """Lost workers of an event that use up no attempt. Later ones do, so that an event cannot keep killing workers."""
 JITTER = 0.2
+SPREAD = random.SystemRandom()
+"""Not the shared generator, which others may have seeded."""
 
 
 class AttemptResult(Struct, frozen=True):
@@ -215,7 +217,7 @@ def next_attempt(
     if error is None or trigger == "test" or mode == "test" or tries >= len(schedule):
         return NextAttempt(None, 1, was_lost)
     delay_s = schedule[tries]
-    wait_s = delay_s * random.uniform(1 - JITTER, 1 + JITTER)  # noqa: S311 - spreading, not secrecy
+    wait_s = delay_s * SPREAD.uniform(1 - JITTER, 1 + JITTER)
     if retry_after_s is not None:
         wait_s = max(wait_s, min(retry_after_s, 2 * delay_s))
     return NextAttempt(timedelta(seconds=wait_s), 1, was_lost)

@@ -152,7 +152,7 @@ class DeliveryWorker:
                 allocation, whole = await self._allocate(lane, slots)
                 batches += allocation.batches
                 full, more = full or allocation.full, more or not whole
-        if not batches:
+        if not batches or self._stopping.is_set():
             return 0, more
         token = new_id()
         rows = await self._services.db.fetch(
