@@ -508,6 +508,12 @@ BEGIN
     PERFORM value_let_leave('fulfillment', NEW.id, NEW.merchant_id, NEW.mode, NEW.currency, true);
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.has_second_factor(p_holder uuid) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = p_holder AND f.confirmed_at IS NOT NULL)
+        OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = p_holder)
+$$;
 CREATE FUNCTION public.hash_chain_hash(p_previous bytea, p_number bigint, p_at timestamp with time zone, p_ledger uuid[], p_actions uuid[]) RETURNS bytea
     LANGUAGE sql STABLE
     AS $$

@@ -1,6 +1,5 @@
 """Keys of applications, and tokens that are signed with them, valid or with one thing wrong."""
 
-import base64
 import hashlib
 import json
 import secrets
@@ -12,7 +11,7 @@ from joserfc import jws
 from joserfc.jwk import JWKRegistry, OctKey
 
 from tests.cast import Actor, Answer, Application, application
-from tollhouse.kernel import clock
+from tollhouse.kernel import base64url, clock
 
 ASSERTION_TYPE = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
 KINDS: dict[str, tuple[str, Any]] = {
@@ -44,16 +43,16 @@ class Signer:
         head = {"alg": self.algorithm, "kid": self.kid, **header}
         head = {name: value for name, value in head.items() if value is not None}
         payload = claims if isinstance(claims, bytes) else json.dumps(claims).encode()
-        signed = f"{encoded(json.dumps(head).encode())}.{encoded(payload)}"
+        signed = f"{base64url.encode(json.dumps(head).encode())}.{base64url.encode(payload)}"
         with warnings.catch_warnings(action="ignore"):
             signature = jws.JWSRegistry.algorithms[self.algorithm].sign(signed.encode(), self.key)
-        return f"{signed}.{encoded(signature)}"
+        return f"{signed}.{base64url.encode(signature)}"
 
     def proof(self, method: str, url: str, access_token: str | None = None, **changes: Any) -> str:
         """A DPoP proof of this key, with some claims changed; `...` leaves one out."""
         made = {"jti": secrets.token_hex(16), "htm": method, "htu": url, "iat": at(), **changes}
         if access_token is not None:
-            made.setdefault("ath", encoded(hashlib.sha256(access_token.encode()).digest()))
+            made.setdefault("ath", base64url.encode(hashlib.sha256(access_token.encode()).digest()))
         claims = {name: value for name, value in made.items() if value is not ...}
         return self.sign(claims, kid=None, typ="dpop+jwt", jwk=self.key.as_dict(private=False))
 
@@ -61,11 +60,6 @@ class Signer:
     def jkt(self) -> str:
         """The thumbprint of the key."""
         return self.key.thumbprint()
-
-
-def encoded(raw: bytes) -> str:
-    """Unpadded base64url."""
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def at(seconds: int = 0) -> int:
@@ -76,14 +70,14 @@ def at(seconds: int = 0) -> int:
 def hostile(signer: Signer, claims: dict[str, Any]) -> dict[str, str]:
     """Tokens of an attacker who knows the public key, by what is tried."""
     public = json.dumps(signer.key.as_dict(private=False)).encode()
-    payload = encoded(json.dumps(claims).encode())
-    none = encoded(json.dumps({"alg": "none"}).encode())
+    payload = base64url.encode(json.dumps(claims).encode())
+    none = base64url.encode(json.dumps({"alg": "none"}).encode())
     own = Signer()
     shared = Signer("ES256", signer.kid)
     shared.algorithm, shared.key = "HS256", OctKey.import_key(public)
     valid = signer.sign(claims)
     head, _, signature = valid.split(".")
-    changed = encoded(json.dumps(claims | {"jti": "other"}).encode())
+    changed = base64url.encode(json.dumps(claims | {"jti": "other"}).encode())
     repeated = json.dumps(claims)[:-1] + ', "jti": "again"}'
     return {
         "no algorithm": f"{none}.{payload}.",

@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from tests.cast import INTEGRATION, Actor, Answer, Application, application
-from tests.oauth.signatures import Signer, at, encoded, hostile
+from tests.oauth.signatures import Signer, at, hostile
 from tests.oauth.test_dpop import bound, use
 from tollhouse.accounts.identity import dpop, jose
+from tollhouse.kernel import base64url
 
 ACCOUNT = f"{INTEGRATION}/account"
 CHALLENGE = 'DPoP realm="tollhouse", algs="ES256 PS256 Ed25519 EdDSA", error="{}", resource_metadata="{}"'
@@ -114,7 +115,7 @@ async def test_hostile_proofs(app: Application, signer: Signer, token: str) -> N
     wrong = [
         *hostile(signer, claims).values(),
         signer.sign(claims, typ="dpop+jwt", kid=None, jwk=private),
-        signer.sign(claims, typ="dpop+jwt", kid=None, jwk={"kty": "oct", "k": encoded(b"x" * 32)}),
+        signer.sign(claims, typ="dpop+jwt", kid=None, jwk={"kty": "oct", "k": base64url.encode(b"x" * 32)}),
         signer.sign(claims, typ="dpop+jwt", kid=None, jwk={**signer.public, "crv": "P-384"}),
         signer.sign(claims, typ="dpop+jwt", kid=None, jwk=[signer.public]),
         signer.sign(claims, typ="dpop+jwt", kid=None, jwk=Signer("PS256").public),

@@ -6,9 +6,10 @@ from typing import Any
 import pytest
 
 from tests.cast import Actor, Answer, Application, application, consent
-from tests.oauth.signatures import Signer, encoded
+from tests.oauth.signatures import Signer
 from tests.oauth.test_device import answer, start
 from tollhouse.accounts.identity import jose
+from tollhouse.kernel import base64url
 from tollhouse.oauth.model import DEVICE_CODE_GRANT
 
 TOKEN, PAR = "/api/v2/oauth/token", "/api/v2/oauth/par"
@@ -75,9 +76,9 @@ def scheme(tokens: dict[str, Any]) -> str:
 def test_the_examples_of_the_rfc() -> None:
     parsed = jose.parse(PROOF_OF_RFC)
     assert jose.verify(parsed, parsed.header["jwk"])
-    assert jose.encode(jose.thumbprint(parsed.header["jwk"])) == THUMBPRINT_OF_RFC
+    assert base64url.encode(jose.thumbprint(parsed.header["jwk"])) == THUMBPRINT_OF_RFC
     access_token, ath = "Kz~8mXK1EalYznwH-LC-1fBAo.4Ljp~zsPE_NeO.gxU", "fUHyO2r2Z3DZ53EsNrWBb0xWXoaNy59IiKCAqksmQEo"
-    assert encoded(hashlib.sha256(access_token.encode()).digest()) == ath
+    assert base64url.encode(hashlib.sha256(access_token.encode()).digest()) == ath
 
 
 @pytest.mark.parametrize("algorithm", ["ES256", "PS256", "EdDSA", "Ed25519"])

@@ -24,7 +24,7 @@ from msgspec import Meta, Struct
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.positions import Position, decode_position
 from tollhouse.http.statuses import words_of
-from tollhouse.kernel import messages
+from tollhouse.kernel import base64url, messages
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, DEEP_ROWS_MAX, PAGE_MAX, PAGE_ROWS_DEFAULT, PAGE_ROWS_MAX
 
@@ -203,7 +203,7 @@ class PageRequest(Struct, frozen=True):
         return shown, more, self._cursor(name(shown[-1]).encode()) if more else None
 
     def _cursor(self, after: bytes) -> str:
-        return base64.urlsafe_b64encode(self.tag + after).rstrip(b"=").decode()
+        return base64url.encode(self.tag + after)
 
 
 class CataloguePageRequest(PageRequest, frozen=True):
@@ -265,12 +265,8 @@ def _tag(context: ValidationContext) -> bytes:
 
 def _after(cursor: str, context: ValidationContext) -> bytes | None:
     """The position of a cursor; None if it is not a cursor of this list."""
-    try:
-        raw = base64.b64decode(cursor + "=" * (-len(cursor) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        return None
-    is_valid = raw[:TAG_BYTES] == _tag(context) and base64.urlsafe_b64encode(raw).rstrip(b"=").decode() == cursor
-    return raw[TAG_BYTES:] if is_valid else None
+    raw = base64url.decode(cursor)
+    return raw[TAG_BYTES:] if raw is not None and raw[:TAG_BYTES] == _tag(context) else None
 
 
 class PageLinks(Struct, frozen=True):

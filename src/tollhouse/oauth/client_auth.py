@@ -17,7 +17,7 @@ from tollhouse.accounts.identity.throttle import FailureLimit
 from tollhouse.http import forms
 from tollhouse.http.forms import Form
 from tollhouse.http.request import Request
-from tollhouse.kernel import tokens
+from tollhouse.kernel import base64url, tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.ids import ClientId
 from tollhouse.kernel.limits import CHALLENGE_CHARS, VERIFIER_CHARS_MAX, VERIFIER_CHARS_MIN
@@ -159,14 +159,5 @@ def challenge_of(verifier: str) -> bytes:
 
 
 def parse_challenge(text: str) -> bytes | None:
-    """The 32 bytes of an unpadded base64url challenge; None if it is not one.
-
-    The last character has four unused bits, which must be zero: a challenge has one encoding.
-    """
-    if CHALLENGE.fullmatch(text) is None:
-        return None
-    try:
-        challenge = base64.urlsafe_b64decode(text + "=")
-    except binascii.Error:
-        return None
-    return challenge if base64.urlsafe_b64encode(challenge).decode() == text + "=" else None
+    """The 32 bytes of a base64url challenge; None if it is not one."""
+    return base64url.decode(text) if CHALLENGE.fullmatch(text) else None

@@ -5,12 +5,11 @@ from typing import Annotated, Literal
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
 
-from tollhouse.accounts.identity import jose
 from tollhouse.accounts.identity.guards import client as client_guard
 from tollhouse.http.operations import PROTOCOL, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import json_response
-from tollhouse.kernel import tokens
+from tollhouse.kernel import base64url, tokens
 from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId
@@ -105,7 +104,7 @@ def _described(request: Request, client_id: ClientId, token: ActiveToken) -> Int
         scope=token.scopes.text(),
         client_id=client_id,
         token_type=UNSET if not token.is_access else "Bearer" if jkt is None else "DPoP",
-        cnf=UNSET if jkt is None else BoundKey(jose.encode(jkt)),
+        cnf=UNSET if jkt is None else BoundKey(base64url.encode(jkt)),
         exp=int(token.expires_at.timestamp()),
         iat=UNSET if token.created_at is None else int(token.created_at.timestamp()),
         sub=str(token.merchant_id),

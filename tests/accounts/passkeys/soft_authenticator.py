@@ -1,6 +1,5 @@
 """An authenticator made of software: passkeys with their private keys, and what it answers, right or wrong."""
 
-import base64
 import hashlib
 import json
 import struct
@@ -16,14 +15,10 @@ from fido2 import cbor
 from fido2.cose import ES256, RS256, CoseKey, EdDSA
 
 from tests.cast import Actor, Answer
+from tollhouse.kernel import base64url
 
 MERCHANT = "/api/v2/merchant"
 PRESENT, VERIFIED, BACKUP_ELIGIBLE, BACKED_UP, ATTESTED = 0x01, 0x04, 0x08, 0x10, 0x40
-
-
-def encode(raw: bytes) -> str:
-    """In base64url."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
 
 
 @dataclass
@@ -78,8 +73,8 @@ class SoftPasskey:
             "authData": self.data(self.flags | ATTESTED) + credential,
         }
         response = {
-            "clientDataJSON": encode(self.client_data("create", options["challenge"], changes)),
-            "attestationObject": encode(cbor.encode(attestation)),
+            "clientDataJSON": base64url.encode(self.client_data("create", options["challenge"], changes)),
+            "attestationObject": base64url.encode(cbor.encode(attestation)),
             "transports": ["internal", "hybrid", "telepathy"],
             "publicKeyAlgorithm": self.algorithm,
         }
@@ -91,15 +86,15 @@ class SoftPasskey:
         client = self.client_data("get", options["challenge"], changes)
         data = self.data(self.flags)
         response = {
-            "clientDataJSON": encode(client),
-            "authenticatorData": encode(data),
-            "signature": encode(self._sign(data + hashlib.sha256(client).digest())),
+            "clientDataJSON": base64url.encode(client),
+            "authenticatorData": base64url.encode(data),
+            "signature": base64url.encode(self._sign(data + hashlib.sha256(client).digest())),
         }
         handle = {} if self.user_handle is None else {"userHandle": self.user_handle}
         return self._credential(response | handle)
 
     def _credential(self, response: dict[str, Any]) -> dict[str, Any]:
-        own = encode(self.credential_id)
+        own = base64url.encode(self.credential_id)
         more: dict[str, Any] = {"authenticatorAttachment": "platform", "clientExtensionResults": {}}
         return {"id": own, "rawId": own, "type": "public-key", "response": response} | more
 

@@ -17,6 +17,7 @@ from hypothesis import strategies as st
 
 from tollhouse.accounts.identity import webauthn_model as webauthn
 from tollhouse.accounts.identity.webauthn_model import AssertionResponse, AttestationResponse, ClientData, RelyingParty
+from tollhouse.kernel import base64url
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.settings.config import load
 
@@ -45,7 +46,7 @@ OUTCOMES = {
 
 def sent(vector: dict[str, Any], ceremony: str, member: str) -> str:
     """A value as browsers send it."""
-    return webauthn.encode(bytes.fromhex(vector[ceremony][member]))
+    return base64url.encode(bytes.fromhex(vector[ceremony][member]))
 
 
 def register(vector: dict[str, Any]) -> None:
@@ -73,7 +74,9 @@ def use(vector: dict[str, Any], change: Callable[[bytes], bytes] = bytes, member
     members = {name: bytes.fromhex(vector["authentication"][name]) for name in ("authenticatorData", "signature")}
     members[member] = change(members[member])
     public_key, backup_eligible = public_key_of(vector)
-    response = AssertionResponse(text, webauthn.encode(members["authenticatorData"]), webauthn.encode(members["signature"]))
+    response = AssertionResponse(
+        text, base64url.encode(members["authenticatorData"]), base64url.encode(members["signature"])
+    )
     webauthn.verify_assertion(response, client, PARTY, public_key, backup_eligible=backup_eligible)
 
 
@@ -111,7 +114,7 @@ def test_cut_off_anywhere_it_is_malformed(name: str) -> None:
     whole = bytes.fromhex(VECTORS[name]["registration"]["attestationObject"])
     text = sent(VECTORS[name], "registration", "clientDataJSON")
     codes = {
-        error_of(lambda: webauthn.verify_registration(AttestationResponse(text, webauthn.encode(whole[:size])), PARTY))  # noqa: B023
+        error_of(lambda: webauthn.verify_registration(AttestationResponse(text, base64url.encode(whole[:size])), PARTY))  # noqa: B023
         for size in range(len(whole))
     }
     assert codes == {"validation_failed"}
@@ -123,11 +126,11 @@ HOSTILE = [b"", b"\x81" * 6_000, b"\xa1" * 6_000, b"\x9b" + b"\xff" * 8, b"\xa3"
 @pytest.mark.parametrize("raw", HOSTILE, ids=lambda raw: repr(raw[:4]))
 def test_nested_and_endless_cbor_is_malformed(raw: bytes) -> None:
     assert (
-        error_of(lambda: webauthn.verify_registration(AttestationResponse("", webauthn.encode(raw)), PARTY)) == UNSUPPORTED
+        error_of(lambda: webauthn.verify_registration(AttestationResponse("", base64url.encode(raw)), PARTY)) == UNSUPPORTED
     )
     deep = b"\xa3cfmtdnonegattStmt\xa0hauthData" + raw
     assert (
-        error_of(lambda: webauthn.verify_registration(AttestationResponse("", webauthn.encode(deep)), PARTY)) == UNSUPPORTED
+        error_of(lambda: webauthn.verify_registration(AttestationResponse("", base64url.encode(deep)), PARTY)) == UNSUPPORTED
     )
 
 
@@ -137,10 +140,10 @@ def test_whatever_is_sent_is_one_of_our_errors(raw: bytes, place: int) -> None:
     at = place % len(whole)
     changed = whole[:at] + raw + whole[at + len(raw) :]
     for sent_bytes in (raw, changed):
-        made = AttestationResponse("", webauthn.encode(sent_bytes))
+        made = AttestationResponse("", base64url.encode(sent_bytes))
         error_of(lambda: webauthn.verify_registration(made, PARTY))  # noqa: B023 - called at once
     client = ClientData(b"", b"\0" * 32)
-    response = AssertionResponse("", webauthn.encode(raw), webauthn.encode(raw))
+    response = AssertionResponse("", base64url.encode(raw), base64url.encode(raw))
     key = public_key_of(VECTORS["packed-es256"])[0]
     assert error_of(lambda: webauthn.verify_assertion(response, client, PARTY, key, backup_eligible=True)) != ""
 
@@ -193,4 +196,4 @@ CLIENT_DATA = '{"type":"webauthn.get","challenge":"AAAA","origin":"https://examp
     ],
 )
 def test_what_the_browser_says(changed: str, code: str) -> None:
-    assert error_of(lambda: webauthn.read_client_data(webauthn.encode(changed.encode()), "webauthn.get", PARTY)) == code
+    assert error_of(lambda: webauthn.read_client_data(base64url.encode(changed.encode()), "webauthn.get", PARTY)) == code

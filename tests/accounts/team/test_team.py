@@ -6,6 +6,7 @@ import msgspec
 import pytest
 
 from tests.accounts.merchants.authenticator import grow_old
+from tests.accounts.passkeys.soft_authenticator import added
 from tests.accounts.team.invited import at_once, id_of, team_of
 from tests.cast import Actor, application, join, member, suspend
 from tests.forms import post, seen
@@ -27,6 +28,11 @@ async def test_a_member_with_what_the_team_sees(alice: Actor) -> None:
         page = await seen(alice, "/settings/members")
         assert fred.email in page
         assert "Finance" in page
+        await added(fred)
+        assert [one["second_factor"] for one in (await alice.dashboard("GET", "/members")).ok().body["members"]] == [
+            False,
+            True,
+        ]
 
 
 async def test_a_role_applies_from_the_next_request(alice: Actor) -> None:

@@ -38,7 +38,7 @@ from tollhouse.http import cookies
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
-from tollhouse.kernel import foreign_json
+from tollhouse.kernel import base64url, foreign_json
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.limits import PASSKEY_CHALLENGE_S
@@ -123,7 +123,7 @@ async def confirmation_options(request: Request, holder: Holder) -> RequestOptio
 def descriptors(passkeys: list[Passkey], party: RelyingParty) -> list[CredentialDescriptor]:
     """The passkeys that work at this host, for a browser."""
     return [
-        CredentialDescriptor(webauthn.encode(passkey.credential_id), "public-key", passkey.transports)
+        CredentialDescriptor(base64url.encode(passkey.credential_id), "public-key", passkey.transports)
         for passkey in passkeys
         if passkey.rp_id == party.id
     ]
@@ -133,7 +133,7 @@ def new_challenge(request: Request, ceremony: Ceremony, kind: HolderKind, bound_
     """A challenge for this browser or session, in base64url."""
     expires_ms = (request.now + LIFETIME - EPOCH) // MILLISECOND
     head = token_bytes(RANDOM_BYTES) + expires_ms.to_bytes(TIME_BYTES)
-    return webauthn.encode(head + request.services.keys.mac(_mac_input(ceremony, kind, bound_to, head)))
+    return base64url.encode(head + request.services.keys.mac(_mac_input(ceremony, kind, bound_to, head)))
 
 
 async def use_challenge(request: Request, ceremony: Ceremony, kind: HolderKind, bound_to: bytes, challenge: bytes) -> None:
@@ -230,7 +230,7 @@ async def _record_failure(work: Work, request: Request, holder_id: UUID) -> None
 
 def _is_of(passkey: Passkey, sent: PasskeyAssertion) -> bool:
     """Whether the authenticator names the account of the passkey, if it names one."""
-    return sent.response.user_handle in {None, "", webauthn.encode(passkey.holder_id.bytes)}
+    return sent.response.user_handle in {None, "", base64url.encode(passkey.holder_id.bytes)}
 
 
 def _options(request: Request, kind: HolderKind, bound_to: bytes, passkeys: list[Passkey]) -> RequestOptions:

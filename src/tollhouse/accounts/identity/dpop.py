@@ -12,6 +12,7 @@ from urllib.parse import unquote
 from tollhouse.accounts.identity import jose, jti_store
 from tollhouse.accounts.identity.jose import JoseError, SignedToken
 from tollhouse.http.request import Request
+from tollhouse.kernel import base64url
 
 CLOCK_DIFFERENCE_S = 60
 """How far the time of a proof can be from now, before or after."""
@@ -55,7 +56,7 @@ def _check_claims(token: SignedToken, request: Request, access_token: str | None
         raise JoseError("htm must be the method")
     if url is None or normal(url) != normal(request.services.settings.base_url + request.path):
         raise JoseError("htu must be the URL")
-    if access_token is not None and token.text("ath") != jose.encode(hashlib.sha256(access_token.encode()).digest()):
+    if access_token is not None and token.text("ath") != base64url.encode(hashlib.sha256(access_token.encode()).digest()):
         raise JoseError("ath must be the digest of the access token")
 
 

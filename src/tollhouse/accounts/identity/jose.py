@@ -3,8 +3,6 @@
 The algorithm is one of a list and fits the key, which comes from the caller: no URL in a header is ever followed.
 """
 
-import base64
-import binascii
 import json
 import re
 from numbers import Real
@@ -13,6 +11,7 @@ from typing import Any, NoReturn, cast
 from msgspec import Struct
 
 from tollhouse.accounts.identity.model import ALGORITHMS
+from tollhouse.kernel import base64url
 
 TOKEN_CHARS_MAX = 8_192
 TIME_MAX = 1 << 34
@@ -98,19 +97,11 @@ def check_public_key(key: object) -> None:
 
 
 def decode(text: str) -> bytes:
-    """The bytes of unpadded base64url in its one canonical form. Raises `JoseError`."""
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise JoseError("not base64url") from None
-    if encode(raw) != text:
-        raise JoseError("not canonical base64url")
+    """The bytes of base64url. Raises `JoseError`."""
+    raw = base64url.decode(text)
+    if raw is None:
+        raise JoseError("not base64url")
     return raw
-
-
-def encode(raw: bytes) -> str:
-    """Unpadded base64url."""
-    return base64.urlsafe_b64encode(raw).decode().rstrip("=")
 
 
 def _imported(key: dict[str, Any]) -> Any:

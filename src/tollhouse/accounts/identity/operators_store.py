@@ -9,8 +9,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 
 OPERATOR = """
     SELECT o.id, o.email, s.last_seen_at, coalesce(s.proved_at, s.created_at) AS authenticated_at,
-           EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
-               OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = o.id) AS has_second_factor
+           has_second_factor(o.id) AS has_second_factor
     FROM operator_sessions s JOIN operators o ON o.id = s.operator_id
     WHERE s.id_hash = $1 AND s.ended_at IS NULL AND s.expires_at > $2 AND s.last_seen_at > $3 AND o.closed_at IS NULL
 """

@@ -26,7 +26,7 @@ from tollhouse.accounts.mail.model import Email, EmailKind, mail_name
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
-from tollhouse.kernel import messages
+from tollhouse.kernel import base64url, messages
 from tollhouse.kernel.clock import Timestamp, stamp, stamp_or_none
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
@@ -132,7 +132,7 @@ async def creation_options(request: Request, holder: Holder) -> CreationOptions:
     existing = await store.list_of(request.services.db, holder.holder_id)
     return CreationOptions(
         RelyingPartyEntity(party.id, SITE),
-        UserEntity(webauthn.encode(holder.holder_id.bytes), holder.email, holder.email),
+        UserEntity(base64url.encode(holder.holder_id.bytes), holder.email, holder.email),
         assertions.new_challenge(request, "webauthn.create", holder.kind, holder.session_hash),
         assertions.descriptors(existing, party),
     )

@@ -14,6 +14,7 @@ STATE = """
     LEFT JOIN second_factors f ON f.holder_id = $1 AND f.confirmed_at IS NOT NULL
     WHERE f.holder_id IS NOT NULL OR p.passkeys > 0
 """
+HAS_ANY = "SELECT has_second_factor($1)"
 PENDING = """
     SELECT key_id, nonce, ciphertext FROM second_factors
     WHERE holder_id = $1 AND confirmed_at IS NULL AND created_at > $2
@@ -39,11 +40,7 @@ DELETE_CODES = "DELETE FROM backup_codes WHERE holder_id = $1"
 INSERT_CODES = "INSERT INTO backup_codes (holder_id, code_hash) SELECT $1, unnest($2::bytea[])"
 REMOVE_AUTHENTICATOR = "DELETE FROM second_factors WHERE holder_id = $1"
 REMOVE_PASSKEYS = "DELETE FROM passkeys WHERE holder_id = $1"
-DELETE_UNPROTECTED_CODES = """
-    DELETE FROM backup_codes WHERE holder_id = $1
-        AND NOT EXISTS (SELECT FROM passkeys p WHERE p.holder_id = $1)
-        AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = $1 AND f.confirmed_at IS NOT NULL)
-"""
+DELETE_UNPROTECTED_CODES = "DELETE FROM backup_codes WHERE holder_id = $1 AND NOT has_second_factor($1)"
 # Locked rows are left to the next round.
 LOCK_OLD_KEYS = """
     SELECT holder_id, key_id, nonce, ciphertext FROM second_factors
@@ -64,7 +61,7 @@ async def state(db: Pool | Tx, holder_id: UUID) -> Row | None:
 
 async def has_any(tx: Tx, holder_id: UUID) -> bool:
     """Whether the account has two-factor authentication."""
-    return await tx.fetchrow(STATE, holder_id) is not None
+    return bool(await tx.fetchval(HAS_ANY, holder_id))
 
 
 async def pending_secret(db: Pool, holder_id: UUID, since: datetime) -> Encrypted | None:

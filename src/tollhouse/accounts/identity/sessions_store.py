@@ -15,9 +15,7 @@ PERSON = """
     SELECT u.id AS user_id, u.email, u.created_at AS user_created_at, m.id AS merchant_id, m.business_name, b.role,
            m.suspended_at IS NOT NULL AS suspended, m.created_at AS merchant_created_at, m.time_zone, s.last_seen_at,
            u.language, u.verified_at IS NOT NULL AS verified, u.dashboard_mode AS remembered_mode, s.id_hash AS session_hash,
-           m.second_factors_required_at IS NOT NULL
-               AND NOT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = u.id AND f.confirmed_at IS NOT NULL)
-               AND NOT EXISTS (SELECT FROM passkeys k WHERE k.holder_id = u.id) AS lacks_factor,
+           m.second_factors_required_at IS NOT NULL AND NOT has_second_factor(u.id) AS lacks_factor,
            s.public_id AS session_id, coalesce(s.proved_at, s.created_at) AS authenticated_at, s.device_hash,
            (SELECT count(*) FROM members o WHERE o.user_id = u.id AND o.removed_at IS NULL) AS merchants,
            d.live_disputes, d.test_disputes, p.live_proposals, p.test_proposals

@@ -3,8 +3,6 @@
 Attestation is not asked for and not read: any authenticator may be used. User verification is always required.
 """
 
-import base64
-import binascii
 import hashlib
 import hmac
 import struct
@@ -19,7 +17,7 @@ from fido2.webauthn import AttestationObject, AuthenticatorData
 from msgspec import Meta, Struct, field
 
 from tollhouse.accounts.identity import webauthn_examples as examples
-from tollhouse.kernel import foreign_json
+from tollhouse.kernel import base64url, foreign_json
 from tollhouse.kernel.errors import ApiError, FieldError, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.foreign_json import ForeignJsonError
@@ -281,18 +279,10 @@ class _CollectedClientData(Struct, rename="camel"):
     top_origin: str | None = None
 
 
-def encode(raw: bytes) -> str:
-    """In base64url without padding."""
-    return base64.urlsafe_b64encode(raw).rstrip(b"=").decode()
-
-
 def decode(text: str, name: str) -> bytes:
     """From base64url without padding. Raises `ValidationFailed` if the text has another form."""
-    try:
-        raw = base64.b64decode(text + "=" * (-len(text) % 4), altchars=b"-_", validate=True)
-    except (binascii.Error, ValueError):
-        raise malformed(name) from None
-    if encode(raw) != text or len(text) > MEMBER_CHARS_MAX:
+    raw = base64url.decode(text)
+    if raw is None or len(text) > MEMBER_CHARS_MAX:
         raise malformed(name)
     return raw
 

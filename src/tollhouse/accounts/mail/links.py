@@ -4,14 +4,13 @@ A link to unsubscribe has its person, merchant and topic instead. It works as lo
 nothing else.
 """
 
-import binascii
-from base64 import b64decode, urlsafe_b64decode, urlsafe_b64encode
 from typing import NamedTuple, get_args
 from uuid import UUID
 
 from tollhouse.accounts.mail import store
 from tollhouse.accounts.mail.model import LinkKind, NotificationKind, Topic
 from tollhouse.http.request import Request
+from tollhouse.kernel import base64url
 from tollhouse.kernel.errors import ApiError
 from tollhouse.platform.encryption import MAC_BYTES, KeyRing
 
@@ -53,16 +52,13 @@ def unsubscribe_path(keys: KeyRing, subscription: Subscription) -> str:
     """The path that stops these emails, without sign-in."""
     subject = subscription.user_id.bytes + subscription.merchant_id.bytes + subscription.topic.encode()
     mac = keys.mac(UNSUBSCRIBE_PURPOSE + subject)[:UNSUBSCRIBE_MAC_BYTES]
-    return f"{UNSUBSCRIBE}/{urlsafe_b64encode(mac + subject).rstrip(b'=').decode()}"
+    return f"{UNSUBSCRIBE}/{base64url.encode(mac + subject)}"
 
 
 def parse_unsubscribe_token(keys: KeyRing, token: str) -> Subscription | None:
     """The subscription of a token; None if its MAC or form is wrong."""
-    if len(token) > TOKEN_CHARS_MAX or not token.isascii():
-        return None
-    try:
-        raw = b64decode(token + "=" * (-len(token) % 4), altchars=b"-_", validate=True)
-    except binascii.Error:
+    raw = base64url.decode(token) if len(token) <= TOKEN_CHARS_MAX else None
+    if raw is None:
         return None
     mac, subject = raw[:UNSUBSCRIBE_MAC_BYTES], raw[UNSUBSCRIBE_MAC_BYTES:]
     topic = TOPICS.get(subject[2 * ID_BYTES :])
@@ -73,18 +69,13 @@ def parse_unsubscribe_token(keys: KeyRing, token: str) -> Subscription | None:
 
 def link_secret(keys: KeyRing, kind: LinkKind, link_id: UUID) -> str:
     """The secret at the end of the email's link. `link_id` is that of the email, or of what the link is about."""
-    return urlsafe_b64encode(link_id.bytes + keys.mac(_mac_input(kind, link_id))).decode()
+    return base64url.encode(link_id.bytes + keys.mac(_mac_input(kind, link_id)))
 
 
 def parse_link_secret(keys: KeyRing, kind: LinkKind, secret: str) -> UUID | None:
     """The ID in a link secret; None if its MAC or form is wrong."""
-    if len(secret) != SECRET_CHARS or not secret.isascii():
-        return None
-    try:
-        raw = urlsafe_b64decode(secret)
-    except binascii.Error:
-        return None
-    if len(raw) != ID_BYTES + MAC_BYTES:
+    raw = base64url.decode(secret) if len(secret) == SECRET_CHARS else None
+    if raw is None:
         return None
     mail_id = UUID(bytes=raw[:ID_BYTES])
     return mail_id if keys.verify_mac(_mac_input(kind, mail_id), raw[ID_BYTES:]) else None

@@ -24,7 +24,7 @@ from tollhouse.platform.database.pool import Pool, Row, Tx
 LOCK_TEAM = "SELECT suspended_at IS NOT NULL FROM merchants WHERE id = $1 AND closed_at IS NULL FOR NO KEY UPDATE"
 MEMBERS = """
     SELECT u.id AS user_id, u.email, m.role, m.created_at, s.last_active_at,
-           EXISTS (SELECT FROM second_factors f WHERE f.holder_id = u.id AND f.confirmed_at IS NOT NULL) AS second_factor
+           has_second_factor(u.id) AS second_factor
     FROM members m JOIN users u ON u.id = m.user_id
     LEFT JOIN LATERAL (SELECT max(last_seen_at) AS last_active_at FROM sessions
                        WHERE user_id = m.user_id AND merchant_id = m.merchant_id) s ON true

@@ -1,7 +1,6 @@
 """The sample merchant of the demo, made through the service's own interface as any client would."""
 
 import asyncio
-import base64
 import hashlib
 import secrets
 from collections.abc import Mapping
@@ -16,6 +15,7 @@ from msgspec import Struct
 
 from tollhouse.instance.demo import programs
 from tollhouse.instance.demo.programs import DemoError
+from tollhouse.kernel import base64url
 
 EMAIL = "demo@tollhouse.example"
 PASSWORD = "tollhouse-demo"  # noqa: S105 - the demo prints it
@@ -33,7 +33,7 @@ class DemoCredentials(Struct, frozen=True):
 
     def authorize_url(self, base_url: str) -> str:
         """The address that asks a merchant to connect the sample application."""
-        challenge = base64.urlsafe_b64encode(hashlib.sha256(self.verifier.encode()).digest()).rstrip(b"=").decode()
+        challenge = base64url.encode(hashlib.sha256(self.verifier.encode()).digest())
         asked = {
             "response_type": "code",
             "client_id": self.client_id,

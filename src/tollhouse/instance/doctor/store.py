@@ -28,12 +28,7 @@ BANK = """
            (SELECT error FROM bank_fetches) AS fetch_error,
            (SELECT count(*) FROM bank_sendings WHERE next_try_at IS NOT NULL AND error IS NOT NULL) AS unsent
 """
-OPERATORS = """
-    SELECT count(*) AS count FROM operators o
-    WHERE o.closed_at IS NULL AND (
-        EXISTS (SELECT FROM second_factors f WHERE f.holder_id = o.id AND f.confirmed_at IS NOT NULL)
-        OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = o.id))
-"""
+OPERATORS = "SELECT count(*) AS count FROM operators WHERE closed_at IS NULL AND has_second_factor(id)"
 PASSKEYS_ELSEWHERE = "SELECT count(*) AS count FROM passkeys WHERE rp_id <> $1"
 ARCHIVE = """
     SELECT current_setting('archive_mode') <> 'off' AS is_on,

@@ -19,6 +19,12 @@ COMMENT ON COLUMN passkeys.holder_id IS 'a user or an operator';
 COMMENT ON COLUMN passkeys.rp_id IS 'the host of the base URL when it was created; it works at no other host';
 CREATE INDEX passkeys_of_holder ON passkeys (holder_id, created_at);
 
+-- Whether a user or an operator has two-factor authentication.
+CREATE FUNCTION has_second_factor(p_holder uuid) RETURNS boolean LANGUAGE sql STABLE AS $$
+    SELECT EXISTS (SELECT FROM second_factors f WHERE f.holder_id = p_holder AND f.confirmed_at IS NOT NULL)
+        OR EXISTS (SELECT FROM passkeys p WHERE p.holder_id = p_holder)
+$$;
+
 -- Backup codes also belong to accounts that have passkeys and no authenticator app.
 ALTER TABLE backup_codes DROP CONSTRAINT backup_codes_holder_id_fkey;
 

@@ -260,10 +260,8 @@ SETUP = """
                    WHERE merchant_id = $1 AND mode = $2 AND succeeded_at IS NOT NULL) AS payment,
            EXISTS (SELECT FROM webhook_secrets WHERE merchant_id = $1 AND mode = $2 AND state = 'active') AS webhook,
            EXISTS (SELECT FROM api_keys WHERE merchant_id = $1 AND mode = $2 AND revoked_at IS NULL) AS api_key,
-           EXISTS (SELECT FROM members m JOIN second_factors f ON f.holder_id = m.user_id
-                   WHERE m.merchant_id = $1 AND m.removed_at IS NULL AND f.confirmed_at IS NOT NULL)
-               OR EXISTS (SELECT FROM members m JOIN passkeys p ON p.holder_id = m.user_id
-                          WHERE m.merchant_id = $1 AND m.removed_at IS NULL) AS second_factor,
+           EXISTS (SELECT FROM members m WHERE m.merchant_id = $1 AND m.removed_at IS NULL
+                                           AND has_second_factor(m.user_id)) AS second_factor,
            EXISTS (SELECT FROM projects WHERE merchant_id = $1 AND mode = 'live' AND status = 'approved') AS live_project
 """
 
