@@ -38,9 +38,8 @@ from tollhouse.http import cookies
 from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
-from tollhouse.kernel import base64url, foreign_json
+from tollhouse.kernel import base64url
 from tollhouse.kernel.errors import ApiError
-from tollhouse.kernel.foreign_json import ForeignJsonError
 from tollhouse.kernel.limits import PASSKEY_CHALLENGE_S
 from tollhouse.kernel.tokens import BODY_CHARS, random_base62
 from tollhouse.platform.encryption import MAC_BYTES
@@ -218,10 +217,7 @@ async def record_use(work: Work, request: Request, assertion: Assertion) -> ApiE
 
 def read_form(text: str) -> PasskeyAssertion:
     """The assertion in the field of a form. Raises `ValidationFailed`."""
-    try:
-        return foreign_json.decode(text.encode(), PasskeyAssertion)
-    except ForeignJsonError:
-        raise webauthn.malformed(USED) from None
+    return webauthn.read(text, PasskeyAssertion, USED)
 
 
 async def _record_failure(work: Work, request: Request, holder_id: UUID) -> None:

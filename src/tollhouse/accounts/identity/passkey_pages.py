@@ -15,9 +15,7 @@ from tollhouse.http.forms import by_field
 from tollhouse.http.operations import Guard, Operations, RecentAuthentication
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
-from tollhouse.kernel import foreign_json
 from tollhouse.kernel.errors import ApiError, NotFound
-from tollhouse.kernel.foreign_json import ForeignJsonError
 
 
 def add_operations(
@@ -43,7 +41,7 @@ def add_operations(
         account, form = account_of(request, caller), request.form()
         name = form.one("name") or ""
         try:
-            new = NewPasskey(name=name, credential=_read(form.one("credential") or ""))
+            new = NewPasskey(name=name, credential=webauthn.read(form.one("credential") or "", PasskeyRegistration, CREATED))
             made = await passkeys.add(request, account.holder, new)
         except ApiError as error:
             return await _form(request, account, name, error)
@@ -85,10 +83,3 @@ async def _form(request: Request, account: TwoFactorAccount, name: str = "", err
         name=name if error is not None else suggested,
         field_errors={} if error is None else by_field(error),
     )
-
-
-def _read(text: str) -> PasskeyRegistration:
-    try:
-        return foreign_json.decode(text.encode(), PasskeyRegistration)
-    except ForeignJsonError:
-        raise webauthn.malformed(CREATED) from None

@@ -7,7 +7,7 @@ import hashlib
 import hmac
 import struct
 from ipaddress import ip_address
-from typing import Annotated, Any, Literal, Self, cast
+from typing import Annotated, Any, Literal, Self, TypeVar, cast
 from urllib.parse import urlsplit
 
 from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
@@ -37,6 +37,7 @@ KEY_BYTES_MAX = 1_100
 TRANSPORTS = ("ble", "hybrid", "internal", "nfc", "smart-card", "usb")
 TIMEOUT_MS = PASSKEY_CHALLENGE_S * 1000
 Ceremony = Literal["webauthn.create", "webauthn.get"]
+T = TypeVar("T")
 CREATED, USED = "credential.response", "assertion.response"
 """The members of requests that have what authenticators answer."""
 CLIENT_DATA: dict[Ceremony, str] = {"webauthn.create": f"{CREATED}.clientDataJSON", "webauthn.get": f"{USED}.clientDataJSON"}
@@ -290,6 +291,14 @@ def decode(text: str, name: str) -> bytes:
 def malformed(name: str) -> ValidationFailed:
     """The error of a member that is not what authenticators and browsers send."""
     return ValidationFailed(FieldError(name, "invalid_value", "This must be what the browser returned, unchanged."))
+
+
+def read(text: str, shape: type[T], name: str) -> T:
+    """What the browser returned, as JSON in the field of a form. Raises `ValidationFailed`."""
+    try:
+        return foreign_json.decode(text.encode(), shape)
+    except ForeignJsonError:
+        raise malformed(name) from None
 
 
 def read_client_data(text: str, ceremony: Ceremony, party: RelyingParty) -> ClientData:

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues
+from tollhouse.accounts.mail.factor_contents import not_you
 from tollhouse.accounts.mail.model import EmailKind
 from tollhouse.kernel.text import Text
 
@@ -14,12 +15,7 @@ def _requested(values: EmailValues) -> EmailContent:
         new=values.facts["new"],
         moment=values.created_at,
     )
-    parts = (
-        requested,
-        Text("If this was not you, reset your password immediately:"),
-        Button(Text("Reset password"), f"{values.base_url}/forgot"),
-    )
-    return EmailContent(Text("A change of your email address was requested"), parts)
+    return EmailContent(Text("A change of your email address was requested"), (requested, *not_you(values)))
 
 
 def _confirm(values: EmailValues) -> EmailContent:

@@ -87,7 +87,6 @@ EmailKind = Literal[
     "undo_address",
     "address_undone",
     "invitation",
-    "team_joined",
     "team_left",
     "team_role_changed",
     "digest",

@@ -71,9 +71,9 @@ PATHS: Mapping[NotificationEvent, str] = {
     "application_disconnected": "/settings/connected-apps",
     "application_expiring": "/settings/connected-apps/{subject}#renew",
     "new_device": "/settings/sessions",
-    "member_joined": "/settings/audit",
-    "member_removed": "/settings/audit",
-    "member_role_changed": "/settings/audit",
+    "member_joined": "/settings/members",
+    "member_removed": "/settings/members",
+    "member_role_changed": "/settings/members",
 }
 """The page of each event. None of these pages acts without a form."""
 

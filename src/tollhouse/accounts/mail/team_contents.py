@@ -1,10 +1,12 @@
 """The content of emails about the team of a merchant, and about what one of it did for all."""
 
 from collections.abc import Callable, Mapping
+from typing import cast
 
 from tollhouse.accounts.mail.content_model import Button, EmailContent, EmailValues, Facts
 from tollhouse.accounts.mail.model import EmailKind
-from tollhouse.kernel.text import Text
+from tollhouse.kernel.roles import NAMES, Role
+from tollhouse.kernel.text import Text, as_text
 
 
 def _everything_stopped(values: EmailValues) -> EmailContent:
@@ -24,16 +26,6 @@ def _everything_stopped(values: EmailValues) -> EmailContent:
     )
 
 
-ROLES: Mapping[str, Text] = {
-    "owner": Text("Owner"),
-    "administrator": Text("Administrator"),
-    "finance": Text("Finance"),
-    "support": Text("Support"),
-    "developer": Text("Developer"),
-    "read_only": Text("Read only"),
-}
-
-
 def _invitation(values: EmailValues) -> EmailContent:
     facts = values.facts
     merchant = facts["business"]
@@ -47,25 +39,12 @@ def _invitation(values: EmailValues) -> EmailContent:
                 merchant=merchant,
                 site=values.base_url,
             ),
-            Text("Your role there: %(role)s.", role=ROLES[facts["new_role"]]),
+            Text("Your role there: %(role)s.", role=_role(values)),
             Button(Text("View invitation"), values.link),
             Text("The link works once, until %(moment)s, and only with this email address.", moment=values.useful_until),
             Text("If you do not know this merchant, ignore this email."),
         ),
     )
-
-
-def _member_joined(values: EmailValues) -> EmailContent:
-    facts = values.facts
-    email, merchant = facts["email"], facts["business"]
-    joined = Text(
-        "%(email)s accepted the invitation of %(by)s to the merchant account %(merchant)s on %(moment)s.",
-        email=email,
-        by=facts["by"],
-        merchant=merchant,
-        moment=values.created_at,
-    )
-    return _about(Text("New member of %(merchant)s: %(email)s", merchant=merchant, email=email), joined, values)
 
 
 def _member_left(values: EmailValues) -> EmailContent:
@@ -92,25 +71,26 @@ def _role_changed(values: EmailValues) -> EmailContent:
         "%(moment)s.",
         email=email,
         merchant=merchant,
-        role=ROLES[facts["new_role"]],
+        role=_role(values),
         by=facts["by"],
         moment=values.created_at,
     )
-    return _about(Text("Role changed at %(merchant)s: %(email)s", merchant=merchant, email=email), changed, values)
-
-
-SURPRISED = Text("If you did not expect this, contact the other owners of the merchant account.")
-
-
-def _about(subject: Text, sentence: Text, values: EmailValues) -> EmailContent:
     members = Button(Text("View members"), f"{values.base_url}/settings/members")
-    return EmailContent(subject, (sentence, SURPRISED, members))
+    return EmailContent(
+        Text("Role changed at %(merchant)s: %(email)s", merchant=merchant, email=email), (changed, SURPRISED, members)
+    )
+
+
+SURPRISED = Text("If you did not expect this, contact an owner of the merchant account.")
+
+
+def _role(values: EmailValues) -> Text:
+    return as_text(NAMES[cast("Role", values.facts["new_role"])])
 
 
 CONTENTS: Mapping[EmailKind, Callable[[EmailValues], EmailContent]] = {
     "everything_stopped": _everything_stopped,
     "invitation": _invitation,
-    "team_joined": _member_joined,
     "team_left": _member_left,
     "team_role_changed": _role_changed,
 }

@@ -16,9 +16,7 @@ from tollhouse.accounts.notifications.model import DueDigest, Notification, inbo
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.clock import stamp, zone_of
-from tollhouse.kernel.limits import DIGEST_ENTRIES_MAX, DIGEST_HOUR, NOTIFICATION_SETTLED_S
-
-SETTLED = timedelta(seconds=NOTIFICATION_SETTLED_S)
+from tollhouse.kernel.limits import DIGEST_ENTRIES_MAX, DIGEST_HOUR
 
 
 def next_digest(now: datetime, zone: tzinfo, last_on: date | None) -> datetime:
@@ -52,7 +50,7 @@ async def send_one(work: Work) -> bool:
     if there.hour < DIGEST_HOUR or there.date() == due.last_on:  # the time zone of the merchant was changed
         await store.set_digest(work.tx, due, next_digest(work.now, zone, due.last_on), due.through_at, due.last_on)
         return True
-    until = work.now - SETTLED  # what is younger may have neighbors that are not committed yet
+    until = work.now - store.SETTLED_AFTER
     inbox = inbox_of(due.merchant_id, due.user_id, due.role, "live", daily)
     entries, count = await store.read_digest(work.tx, inbox, due.through_at, until, DIGEST_ENTRIES_MAX)
     if entries:

@@ -5,7 +5,7 @@ minute is marked one by one instead, since a transaction that has not committed 
 """
 
 from collections.abc import Sequence
-from datetime import date, datetime
+from datetime import date, datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -24,8 +24,11 @@ from tollhouse.accounts.notifications.model import (
 )
 from tollhouse.http.lists import Window
 from tollhouse.kernel.ids import MerchantId, UserId
-from tollhouse.kernel.limits import NOTIFICATIONS_UNREAD_MAX
+from tollhouse.kernel.limits import NOTIFICATION_SETTLED_S, NOTIFICATIONS_UNREAD_MAX
 from tollhouse.platform.database.pool import Pool, Row, Tx
+
+SETTLED_AFTER = timedelta(seconds=NOTIFICATION_SETTLED_S)
+"""What is younger may have neighbors that are not committed yet."""
 
 # Each occasion once: of two that report it, the second one waits, inserts nothing and returns nobody.
 INSERT = """
@@ -194,8 +197,9 @@ async def mark_read(tx: Tx, inbox: Inbox, notification_id: UUID) -> Notification
     return None if row is None else _notification(row)
 
 
-async def mark_all_read(tx: Tx, inbox: Inbox, settled_at: datetime) -> None:
-    """Mark all as read. `settled_at` is a time of which no transaction is still to commit."""
+async def mark_all_read(tx: Tx, inbox: Inbox, now: datetime) -> None:
+    """Mark all as read that are older than `SETTLED_AFTER`."""
+    settled_at = now - SETTLED_AFTER
     modes = sorted(set(inbox.modes))
     await tx.execute(MARK_ALL_READ, inbox.merchant_id, inbox.user_id, modes, settled_at)
     await tx.execute(MARK_LATEST_READ, *msgspec.structs.astuple(inbox), settled_at)

@@ -1,7 +1,6 @@
 """The inbox of a person, and which emails are sent, in the dashboard API."""
 
 from collections.abc import Iterator
-from datetime import timedelta
 from typing import Annotated
 from uuid import UUID
 
@@ -27,7 +26,6 @@ from tollhouse.http.services import Work
 from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import Mode
-from tollhouse.kernel.limits import NOTIFICATION_SETTLED_S
 from tollhouse.platform.database.pool import Pool
 
 OPERATIONS = Operations(DASHBOARD)
@@ -118,7 +116,7 @@ async def list_notifications(caller: Person, query: NotificationsQuery, page: Pa
 async def read_all_notifications(caller: Person, body: ReadNotifications, work: Work) -> UnreadCount:
     """Mark all notifications as read. Those of the mode and of the account."""
     inbox = inbox_of(caller.merchant_id, caller.user_id, caller.role, body.mode)
-    await store.mark_all_read(work.tx, inbox, work.now - timedelta(seconds=NOTIFICATION_SETTLED_S))
+    await store.mark_all_read(work.tx, inbox, work.now)
     return UnreadCount(await store.count_unread(work.tx, inbox))
 
 

@@ -27,6 +27,6 @@ DECLARE
 BEGIN
     ALTER TABLE mails DROP CONSTRAINT mails_about_check;
     EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
-                   replace(v_kinds, 'ARRAY[', 'ARRAY[''invitation''::text, ''team_joined''::text, '
-                                              '''team_left''::text, ''team_role_changed''::text, '));
+                   replace(v_kinds, 'ARRAY[', 'ARRAY[''invitation''::text, ''team_left''::text, '
+                                              '''team_role_changed''::text, '));
 END $$;

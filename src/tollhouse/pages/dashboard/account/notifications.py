@@ -1,6 +1,5 @@
 """Pages of notifications: the inbox of a mode, which emails are sent, and the link of an email that stops them."""
 
-from datetime import timedelta
 from typing import Any, Literal, get_args
 from uuid import UUID
 
@@ -23,7 +22,6 @@ from tollhouse.http.responses import formats_of, page, see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
-from tollhouse.kernel.limits import NOTIFICATION_SETTLED_S
 from tollhouse.pages.dashboard.layout import render
 
 OPERATIONS = Operations(PAGES)
@@ -64,7 +62,7 @@ async def inbox(request: Request, caller: Person, env: MerchantEnv, query: Inbox
 async def read_all(caller: Person, env: MerchantEnv, work: Work) -> Response:
     """Mark all notifications of the inbox as read."""
     mine = inbox_of(env.merchant_id, caller.user_id, caller.role, env.mode)
-    await store.mark_all_read(work.tx, mine, work.now - timedelta(seconds=NOTIFICATION_SETTLED_S))
+    await store.mark_all_read(work.tx, mine, work.now)
     return see_other(f"/{env.mode}/notifications?done=read")
 
 
