@@ -4466,6 +4466,16 @@ export interface components {
             /** @description Increases with each change of the object. */
             version: number;
         };
+        /** @description Why a withdrawal that was not sent waits, whatever its review. */
+        WaitView: {
+            /**
+             * @description What it waits for.
+             * @enum {unknown}
+             */
+            reason: "destination_refused" | "destination_waits";
+            /** @description When that ends; null if not by itself. */
+            until: string | null;
+        };
         /** @description The saved configuration. `secret` is set only in the response that created it. */
         WebhookConfiguration: {
             /** @description URL of the page or endpoint. */
@@ -5046,6 +5056,8 @@ export interface components {
             tx_hash: string | null;
             /** @description Whether operators review the withdrawal, and their decision. */
             review: components["schemas"]["ReviewView"];
+            /** @description What else it waits for before it is sent; empty if for nothing. */
+            waits: components["schemas"]["WaitView"][];
             /** @description Whether it can still be canceled. */
             cancelable: boolean;
             /** @description When the money should arrive; null if that is not known. */
@@ -5223,6 +5235,7 @@ export type TimelineEntryView = components['schemas']['TimelineEntryView'];
 export type TokenResponse = components['schemas']['TokenResponse'];
 export type TransactionList = components['schemas']['TransactionList'];
 export type TransactionView = components['schemas']['TransactionView'];
+export type WaitView = components['schemas']['WaitView'];
 export type WebhookConfiguration = components['schemas']['WebhookConfiguration'];
 export type WebhookTestEvent = components['schemas']['WebhookTestEvent'];
 export type WithdrawalBatchList = components['schemas']['WithdrawalBatchList'];

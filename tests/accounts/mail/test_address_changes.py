@@ -15,6 +15,7 @@ from tests.accounts.mail.postbox import Received
 from tests.accounts.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.accounts.passkeys.soft_authenticator import add, added, new_passkey
 from tests.accounts.passkeys.soft_authenticator import sign_in as sign_in_by_passkey
+from tests.accounts.team.invited import invite
 from tests.cast import PASSWORD, Actor, Answer, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tollhouse.accounts.approvals import store as approvals_store
@@ -123,7 +124,8 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
     app, later = await application(carl, connection_webhook_url="https://app.example/hook"), await application(carl)
     kept_tokens = await app.connect(dora, "account:read offline_access")
     kept_key = await dora.key()
-    email = fresh()
+    invited, also_invited, email = fresh(), fresh(), fresh()
+    (await invite(dora, invited)).ok(201)
     undo = await change(mail_worker, dora, email)
     async with elsewhere(dora) as thief:
         (await thief.dashboard("POST", "/login", {"email": email, "password": PASSWORD})).ok()
@@ -132,6 +134,7 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
         code = await later.code(thief, "account:read")
         await enrol(thief)
         stolen = await added(thief)
+        (await invite(thief, also_invited, "owner")).ok(201)
         for _ in range(2):
             assert dora.email in (await dora.anonymously("GET", undo)).ok().text
         (await thief.dashboard("GET", "/session")).ok()
@@ -150,6 +153,8 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
         (await sign_in(dora, address)).refused("invalid_credentials", 401)
     (await dora.form((await last_mail(mail_worker, dora.email, "Reset your password")).path, {"password": NEW})).ok(303)
     (await log_in(dora, password=NEW)).ok()
+    listed = (await dora.dashboard("GET", "/invitations")).ok().body["invitations"]
+    assert [one["email"] for one in listed] == [invited]
     (await sign_in_by_passkey(dora, stolen)).refused("invalid_passkey", 401)
     assert await mail_worker.sql(HOLDERS, email) == []
     await mail_worker.send()

@@ -7,6 +7,7 @@ import asyncpg
 import pytest
 
 from tests.cast import Actor
+from tests.forms import seen
 from tests.payments.bank import refund, sell
 from tests.transfers.balance_payments.till import Till, open_till
 from tests.transfers.withdrawals.steps import asked, carry, fresh, fund, play
@@ -53,14 +54,19 @@ async def test_a_withdrawal_to_a_new_recipient_waits_and_others_do_not(alice: Ac
     waiting = await asked(alice, {"receiver": "New account", "amount": "1.00"})
     await save(alice, receiver="New account")
     await carry(alice, services)
-    assert (await fresh(alice, waiting))["status"] == "approved"
-    refused = (await play(alice, waiting, "complete")).refused("destination_waits", 409)
-    assert refused.body["details"]["until"]
+    now = await fresh(alice, waiting)
+    assert now["status"] == "approved"
+    assert now["waits"] == waiting["waits"]
+    for outcome in ("process", "complete", "fail", "stick", "return"):
+        refused = (await play(alice, waiting, outcome)).refused("destination_waits", 409)
+        assert now["waits"] == [{"reason": "destination_waits", "until": refused.body["details"]["until"]}]
+    assert "an email address of this account was changed" in await seen(alice, f"/test/withdrawals/{waiting['id']}")
     with pytest.raises(asyncpg.SerializationError, match="new destinations"):
         await alice.sql("UPDATE outgoing_transfers SET released_at = now() WHERE id = $1::uuid", waiting["id"])
     await alice.sql(OVER, alice.email)
     await carry(alice, services)
-    assert (await fresh(alice, waiting))["status"] == "processing"
+    sent = await fresh(alice, waiting)
+    assert (sent["status"], sent["waits"]) == ("processing", [])
     assert await send(alice, services, "Another account") == "processing"
 
 
@@ -84,8 +90,11 @@ async def test_what_was_sent_before_the_change_was_undone_is_canceled(alice: Act
     stolen = [await asked(alice, {"receiver": f"Thief's {name}", "amount": "1.00"}) for name in ("account", "other account")]
     own = await asked(alice, {"receiver": "Known account", "amount": "1.00"})
     await alice.sql(UNDONE, alice.email)
+    assert (await fresh(alice, stolen[0]))["waits"] == [{"reason": "destination_refused", "until": None}]
+    assert "Will be canceled" in await seen(alice, f"/test/withdrawals/{stolen[0]['id']}")
     await carry(alice, services)
-    assert [(await fresh(alice, one))["status"] for one in stolen] == ["canceled", "canceled"]
+    ended = [await fresh(alice, one) for one in stolen]
+    assert [(one["status"], one["waits"]) for one in ended] == [("canceled", []), ("canceled", [])]
     assert (await fresh(alice, own))["status"] == "processing"
     assert await send(alice, services, "Thief's account") == "canceled"
     assert await send(alice, services, "New account") == "processing"
@@ -109,8 +118,13 @@ async def test_a_refund_to_somebody_else_waits_and_one_to_the_payer_does_not(ali
         return row["status"], row["released"]
 
     asked_for = (await refund(alice, paid, "1.00", receiver="Nina")).ok(201).body
+    for outcome in ("succeed", "return"):
+        played = await alice.post(f"/test/refunds/{asked_for['id']}/simulate", {"outcome": outcome})
+        assert played.refused("destination_waits", 409).body["details"]["until"]
     (await alice.post(f"/test/refunds/{asked_for['id']}/simulate", {"outcome": "approve"})).ok()
     assert await state(asked_for) == ("pending", False)
+    with pytest.raises(asyncpg.SerializationError, match="new destinations"):
+        await alice.sql("UPDATE outgoing_transfers SET released_at = now() WHERE id = $1::uuid", asked_for["id"])
     mine = (await refund(alice, paid, "0.50")).ok(201).body
     assert (await state(mine))[1]
     await alice.sql(UNDONE, alice.email)

@@ -135,7 +135,7 @@ async def undo(request: Request, secret: str) -> AddressChange:
 
     Every session ends and the password opens nothing: a link to choose another one is sent to the old address. API keys that
     the person made since the request, connections that the person allowed and second factors that were added are
-    revoked. Raises `MailLinkExpired`.
+    revoked, and open invitations that the person sent end. Raises `MailLinkExpired`.
     """
     found = await find(request, "undo_address", secret)
     password_hash = await hash_password(random_base62(BODY_CHARS), queue_max=request.services.settings.password_queue)
@@ -170,6 +170,11 @@ async def _revoke(work: Work, change: AddressChange, by: Actor) -> None:
     for grant in grants:
         await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
     await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
+    for sent in await store.end_invitations(work.tx, change.user_id, since, work.now):
+        merchant_id, about = MerchantId(sent["merchant_id"]), sent["email"]
+        await record.event(
+            work, merchant_id, "member.invitation_canceled", subject=sent["id"], name=about, changed=reason, by=by
+        )
     if await store.remove_factor(work.tx, change.user_id, since):
         await record.event_of_user(work, change.user_id, "second_factor.removed", by)
 

@@ -137,9 +137,9 @@ async def succeed(work: Work, env: MerchantEnv, refund_id: UUID) -> Refund:
 
 
 async def fail(work: Work, env: MerchantEnv, refund_id: UUID, failure_code: str) -> Refund:
-    """Fail a refund and release its hold. Raises `NotFound`, `InvalidState`, and what `gate.release` raises."""
+    """Fail a refund and release its hold. Raises `NotFound` and `InvalidState`."""
     current = await _in_state(work.tx, env, refund_id, "pending")
-    await gate.close(work.tx, await gate.release(work.tx, refund_id, work.now, leaves=False), work.now)
+    await gate.close_by_id(work.tx, refund_id, work.now)
     _, refund = await _fail(work, current, refund_id, failure_code)
     return refund
 

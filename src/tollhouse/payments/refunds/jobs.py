@@ -8,7 +8,6 @@ from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.rails.provider import Provider
 from tollhouse.payments.refunds import actions, store
 from tollhouse.payments.refunds.store import DueRefund
-from tollhouse.platform.database.pool import Tx
 from tollhouse.platform.log.events import log
 from tollhouse.transfers.gate import gate
 from tollhouse.transfers.gate.model import DestinationRefused
@@ -41,7 +40,8 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
         return  # tried again when the lease ends
     if not due.released:
         try:
-            await services.db.transact(lambda tx: _release(tx, due, now, leaves=not provider.is_exported))
+            leaves = not provider.is_exported
+            await services.db.transact(lambda tx: gate.release(tx, due.order.id, now, leaves=leaves))
         except DestinationRefused:
             await _fail(services, due, "refund_declined", now)
             raise
@@ -55,11 +55,6 @@ async def _submit(services: Services, due: DueRefund, now: datetime) -> None:
         reference = submission.provider_reference or str(due.order.id)
         await store.schedule_poll(services.db, due, now + POLL_INTERVAL_MIN, reference)
     # Unknown: the rail may have it. The refund stays pending, and the same order is submitted again after the lease.
-
-
-async def _release(tx: Tx, due: DueRefund, now: datetime, *, leaves: bool) -> None:
-    await gate.ensure_destination(tx, due.order.id, now)
-    await gate.release(tx, due.order.id, now, leaves=leaves)
 
 
 async def _poll(services: Services, provider: Provider, due: DueRefund, now: datetime) -> None:

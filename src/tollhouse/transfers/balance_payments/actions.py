@@ -197,7 +197,7 @@ def _new_payment(
 
 
 async def _ensure_payable(work: Work, payment: BalancePayment, *, leaves: bool) -> None:
-    """Raises `ApplicationSuspended` where application or owner is; if the money `leaves`, as `gate.ensure_destination`."""
+    """Raises `ApplicationSuspended` where application or owner is; if the money `leaves`, as `gate.release`."""
     found = await store.find_obstacles(work.tx, payment, work.now)
     if found["is_suspended"]:
         raise ApplicationSuspended

@@ -185,13 +185,14 @@ async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> Outgo
 async def release(tx: Tx, transfer_id: UUID, now: datetime, *, leaves: bool = True) -> OutgoingTransfer:
     """Release a transfer; a released one stays so. `leaves`: with this, and not when an operator exports it.
 
-    Raises `NotFound`, `NotReleased`, `MerchantSuspended` and `PasswordWasReset`.
+    Raises `NotFound`, `NotReleased`, `DestinationWaits`, `DestinationRefused`, `MerchantSuspended` and `PasswordWasReset`.
     """
     current = await lock(tx, transfer_id)
     if current.review not in MAY_LEAVE or current.closed_at is not None:
         raise NotReleased(current.review)
     if current.released_at is not None:
         return current
+    await _ensure_destination(tx, transfer_id, now)
     await let_leave(tx, current.env.merchant_id)
     if leaves:
         await _ensure_approved_despite_reset(tx, current, now)
@@ -213,8 +214,8 @@ async def _ensure_approved_despite_reset(tx: Tx, transfer: OutgoingTransfer, now
         raise PasswordWasReset(until)
 
 
-async def ensure_destination(tx: Tx, transfer_id: UUID, now: datetime) -> None:
-    """Check where a locked transfer goes, before it is released.
+async def _ensure_destination(tx: Tx, transfer_id: UUID, now: datetime) -> None:
+    """Check where a locked transfer goes.
 
     Raises `DestinationWaits` while a change of the address of a user can be undone, unless the destination was paid or saved
     before the change; and `DestinationRefused` once the change was undone. Money to the payer does not wait.

@@ -30,6 +30,12 @@ completed: The money was sent.
 failed: It failed; the money is in the balance again.
 canceled: You canceled it; the money is in the balance again.
 """
+WaitReason = Literal["destination_waits", "destination_refused"]
+"""Why a withdrawal is not sent yet, beside its review.
+
+destination_waits: An email address of this account was changed, and this destination is newer.
+destination_refused: That change was undone, so the withdrawal will be canceled.
+"""
 SubmissionState = Literal["prepared", "accepted", "unknown"]
 FailureCode = Literal["review_rejected", "payout_declined", "receiver_invalid", "returned"]
 """Why a withdrawal failed.
@@ -80,6 +86,9 @@ created: A withdrawal was created.
 skipped: There was nothing to withdraw.
 failed: The withdrawal was refused.
 """
+WAITS_UNTIL = """
+    CASE WHEN {row}.status IN ('pending_review', 'approved') THEN outgoing_transfers_wait_until(o, now()) END
+""".strip()
 RUN_TIME = time(6)
 """When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
 DAYS_SEARCHED = 63
@@ -159,6 +168,8 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     approvals: Internal[Array[Annotated[tuple[str, ...], Selected("o.approvals")]]] = ()
     reviewed_at: Internal[Annotated[datetime | None, Selected("o.reviewed_at")]] = None
     review_note: Internal[Annotated[str | None, Selected("o.review_note")]] = None
+    waits_until: Internal[Annotated[datetime | None, Selected(WAITS_UNTIL)]] = None
+    """After a change of an address, as it was read: how long an unsent one waits; infinity: it does not leave."""
 
     @property
     def cancelable(self) -> bool:

@@ -22,11 +22,9 @@ from tollhouse.transfers.withdrawals.model import Withdrawal
 async def begin(work: Work, env: MerchantEnv, withdrawal_id: UUID, *, leaves: bool = True) -> Withdrawal:
     """Start processing: from here on the money may have been sent. `leaves`: without an operator who exports it.
 
-    Raises `NotFound`, what `gate.ensure_destination` raises, `MerchantSuspended`, `PasswordWasReset`, and `InvalidState`
-    where it is no longer approved.
+    Raises `NotFound`, what `gate.release` raises, and `InvalidState` where it is no longer approved.
     """
     current = await changes.lock_in_status(work.tx, env, withdrawal_id, "approved")
-    await gate.ensure_destination(work.tx, withdrawal_id, work.now)
     await gate.release(work.tx, withdrawal_id, work.now, leaves=leaves)
     processing = await store.update(
         work.tx, current, work.now, status="processing", submission="prepared", processing_at=work.now

@@ -1,8 +1,8 @@
 """Withdrawals, their methods, quotes, batches and schedules in the Integration API and in events."""
 
 from collections import Counter
-from collections.abc import Sequence
-from datetime import datetime, timedelta
+from collections.abc import Iterator, Sequence
+from datetime import MAXYEAR, datetime, timedelta
 from typing import Annotated, Any, Literal
 from uuid import UUID
 
@@ -22,6 +22,7 @@ from tollhouse.transfers.withdrawals.model import (
     FAILURES,
     ScheduleRun,
     UnavailableReason,
+    WaitReason,
     Withdrawal,
     WithdrawalBatch,
     WithdrawalSchedule,
@@ -144,6 +145,15 @@ class ReviewView(Struct, frozen=True):
     """What the operator wrote to you."""
 
 
+class WaitView(Struct, frozen=True):
+    """Why a withdrawal that was not sent waits, whatever its review."""
+
+    reason: Annotated[WaitReason, example("destination_waits")]
+    """What it waits for."""
+    until: Timestamp | None
+    """When that ends; null if not by itself."""
+
+
 @view_of(Withdrawal)
 class WithdrawalView(RecordView, frozen=True, kw_only=True):
     """GET /withdrawals/{id}. `debit` leaves the balance, `receive` arrives."""
@@ -153,7 +163,9 @@ class WithdrawalView(RecordView, frozen=True, kw_only=True):
     """Why it failed, in words; null if it did not fail."""
     review: Annotated[ReviewView, After("tx_hash")]
     """Whether operators review the withdrawal, and their decision."""
-    cancelable: Annotated[bool, After("review")]
+    waits: Annotated[list[WaitView], After("review")]
+    """What else it waits for before it is sent; empty if for nothing."""
+    cancelable: Annotated[bool, After("waits")]
     """Whether it can still be canceled."""
     estimated_arrival: Annotated[Timestamp | None, After("cancelable")]
     """When the money should arrive; null if that is not known."""
@@ -261,8 +273,16 @@ def withdrawal_view(withdrawal: Withdrawal, catalogue: Catalogue) -> WithdrawalV
         catalogue,
         failure_message=None if code is None else FAILURES[code],
         review=ReviewView(withdrawal.approvals_needed > 0, stamp_or_none(withdrawal.reviewed_at), withdrawal.review_note),
+        waits=list(_waits(withdrawal)),
         estimated_arrival=stamp_or_none(_estimated_arrival(withdrawal, catalogue)),
     )
+
+
+def _waits(withdrawal: Withdrawal) -> Iterator[WaitView]:
+    until = withdrawal.waits_until
+    if withdrawal.cancelable and until is not None:
+        is_over = until.year == MAXYEAR  # infinity of the database
+        yield WaitView("destination_refused", None) if is_over else WaitView("destination_waits", stamp(until))
 
 
 def _network_fee_estimate(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> NetworkFeeEstimate | None:

@@ -856,6 +856,15 @@ class ReviewView(TypedDict):
     """What the operator wrote to you."""
 
 
+class WaitView(TypedDict):
+    """Why a withdrawal that was not sent waits, whatever its review."""
+
+    reason: Literal['destination_refused', 'destination_waits']
+    """What it waits for."""
+    until: str | None
+    """When that ends; null if not by itself."""
+
+
 class BalancePaymentView(TypedDict):
     """GET /balance-payments/{id}. `merchant_id` pays the owner of the application `oauth_client_id`."""
 
@@ -2252,6 +2261,8 @@ class WithdrawalView(TypedDict):
     """Hash of the transfer on the network; null without one."""
     review: ReviewView
     """Whether operators review the withdrawal, and their decision."""
+    waits: list[WaitView]
+    """What else it waits for before it is sent; empty if for nothing."""
     cancelable: bool
     """Whether it can still be canceled."""
     estimated_arrival: str | None
