@@ -6,7 +6,8 @@ from uuid import uuid4
 import asyncpg
 import pytest
 
-from tests.cast import Actor
+from tests.accounts.team.invited import id_of
+from tests.cast import Actor, member
 from tests.forms import seen
 from tests.payments.bank import refund, sell
 from tests.transfers.balance_payments.till import Till, open_till
@@ -68,6 +69,17 @@ async def test_a_withdrawal_to_a_new_recipient_waits_and_others_do_not(alice: Ac
     sent = await fresh(alice, waiting)
     assert (sent["status"], sent["waits"]) == ("processing", [])
     assert await send(alice, services, "Another account") == "processing"
+
+
+async def test_removing_who_changed_the_address_does_not_end_the_wait(alice: Actor, services: Services) -> None:
+    await fund(alice)
+    async with member(alice, "finance") as nina:
+        await alice.sql(CHANGED, nina.email)
+        waiting = await asked(alice, {"receiver": "New account"})
+        (await alice.dashboard("DELETE", f"/members/{await id_of(alice, nina.email)}")).ok()
+    await carry(alice, services)
+    assert [wait["reason"] for wait in (await fresh(alice, waiting))["waits"]] == ["destination_waits"]
+    assert (await fresh(alice, waiting))["status"] == "approved"
 
 
 async def test_the_test_clock_ends_the_wait(alice: Actor, services: Services) -> None:

@@ -240,7 +240,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
     method, needed = target.method, target.approvals_needed(amount_minor)
     day = None
     if target.account != target.payer_account:
-        day = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
+        day, _ = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
     transfer = OutgoingTransfer(
         id=refund_id,
         kind="refund",

@@ -15,6 +15,7 @@ by jobs, which ask `may_submit` first.
 """
 
 from datetime import UTC, date, datetime, time, timedelta
+from typing import NamedTuple
 from uuid import UUID
 
 import msgspec
@@ -116,8 +117,15 @@ async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
     return new
 
 
-async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> date:
-    """Return the environment's day, by which limits count.
+class Destination(NamedTuple):
+    """The environment's day, by which limits count, and how long money to this account waits (`Withdrawal.waits_until`)."""
+
+    day: date
+    waits_until: datetime | None
+
+
+async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> Destination:
+    """Return what counts for money to this account.
 
     Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients.
     """
@@ -126,7 +134,7 @@ async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: st
         raise RecipientNotSaved
     if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
         raise RecipientNotActive(obstacle["active_at"])
-    return obstacle["today"]
+    return Destination(obstacle["today"], obstacle["waits_until"])
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:

@@ -29,6 +29,7 @@ DELETE_OF_MERCHANT = "DELETE FROM withdrawal_recipients WHERE merchant_id = $1"
 # No row: money may leave to anyone. `active_at` is when this account can be paid; null if it is not saved.
 GET_OBSTACLE = """
     SELECT e.present, (e.present AT TIME ZONE 'UTC')::date AS today, s.merchant_id IS NOT NULL AS is_limited,
+           destinations_wait_until($1, $2, $3, $4, $5, $5) AS waits_until,
            (SELECT min(r.active_at) FROM withdrawal_recipients r
             WHERE (r.merchant_id, r.mode, r.rail, r.account) = (s.merchant_id, s.mode, $3, $4)) AS active_at
     FROM (SELECT time_of_environment($1, $2, $5) AS present) e
@@ -91,7 +92,10 @@ async def delete_of_merchant(tx: Tx, merchant_id: MerchantId) -> int:
 
 
 async def get_obstacle(tx: Tx, env: MerchantEnv, rail: str, account: str, now: datetime) -> Row:
-    """The environment's present and day, whether money leaves only to saved recipients, and when this one can be paid."""
+    """The environment's present and day, whether money leaves only to saved recipients, and when this one can be paid.
+
+    `waits_until`: how long money to it waits after a change of an address.
+    """
     row = await tx.read_row(GET_OBSTACLE, env.merchant_id, env.mode, rail, account, now)
     if row is None:
         raise AssertionError("the statement has one row")

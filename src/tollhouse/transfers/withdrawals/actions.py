@@ -96,7 +96,7 @@ async def create(
     `gate.admit`.
     """
     account = account_of(work.services.rails, method, env, payee.receiver)
-    day = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
+    day, waits_until = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     withdrawal_id = new_id()
     debit_minor = terms.debit_minor
     await spending.spend(work, "withdrawals", withdrawal_id, method.currency, debit_minor, rail=method.rail, account=account)
@@ -108,6 +108,7 @@ async def create(
         batch_id=place.batch_id,
         batch_row=place.row,
         credential_id=work.actor.credential_id,
+        waits_until=waits_until,
     )
     await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
     if not await store.insert(work.tx, withdrawal):

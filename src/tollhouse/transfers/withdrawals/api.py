@@ -112,8 +112,7 @@ async def quote_withdrawal(caller: Caller, body: NewWithdrawalQuote, work: Work)
 )
 async def request_withdrawal(caller: Caller, body: NewWithdrawal, work: Work) -> WithdrawalView:
     """Create a withdrawal. The amount is reserved at once. In live mode an operator reviews it."""
-    requested = await actions.request(work, caller.env, body)
-    return withdrawal_view(await store.get(work.tx, caller.env, requested.id), work.services.catalogue)
+    return withdrawal_view(await actions.request(work, caller.env, body), work.services.catalogue)
 
 
 @OPERATIONS.add("GET", "/withdrawals", guard=scope("withdrawals:read"))
