@@ -4,7 +4,7 @@ CREATE FUNCTION public.address_changes_counting(p_merchant uuid, p_mode text, p_
     AS $$
     SELECT c.requested_at, CASE WHEN c.undone_at IS NULL THEN c.undo_until ELSE 'infinity' END, c.undone_at
     FROM members m JOIN address_changes c ON c.user_id = m.user_id
-    WHERE m.merchant_id = p_merchant AND m.removed_at IS NULL
+    WHERE m.merchant_id = p_merchant AND coalesce(m.removed_at >= c.requested_at, true)
       AND CASE WHEN c.undone_at IS NULL THEN c.undo_until > time_of_environment(p_merchant, p_mode, p_now)
                ELSE c.requested_at <= p_asked_at END
 $$;
@@ -491,6 +491,24 @@ BEGIN
     END IF;
     RETURN NEW;
 END $$;
+CREATE FUNCTION public.destinations_wait_until(p_merchant uuid, p_mode text, p_rail text, p_receiver text, p_asked_at timestamp with time zone, p_now timestamp with time zone) RETURNS timestamp with time zone
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT max(c.until)
+    FROM address_changes_counting(p_merchant, p_mode, p_asked_at, p_now) c
+    WHERE (c.undone_at IS NULL OR p_asked_at <= c.undone_at OR EXISTS (
+          SELECT FROM withdrawal_recipients r
+          WHERE (r.merchant_id, r.mode, r.rail, r.account) = (p_merchant, p_mode, p_rail, p_receiver)
+            AND r.created_at BETWEEN c.since AND c.undone_at))
+      AND NOT EXISTS (
+          SELECT FROM outgoing_transfers o
+          WHERE (o.merchant_id, o.mode, o.rail, o.receiver) = (p_merchant, p_mode, p_rail, p_receiver)
+            AND o.released_at < c.since)
+      AND NOT EXISTS (
+          SELECT FROM withdrawal_recipients r
+          WHERE (r.merchant_id, r.mode, r.rail, r.account) = (p_merchant, p_mode, p_rail, p_receiver)
+            AND r.created_at < c.since)
+$$;
 CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_by timestamp with time zone, p_at timestamp with time zone) RETURNS text
     LANGUAGE sql IMMUTABLE PARALLEL SAFE
     AS $$
@@ -1369,24 +1387,9 @@ END $$;
 CREATE FUNCTION public.outgoing_transfers_wait_until(p_transfer public.outgoing_transfers, p_now timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql STABLE
     AS $$
-    SELECT max(c.until)
-    FROM address_changes_counting(p_transfer.merchant_id, p_transfer.mode, p_transfer.created_at, p_now) c
+    SELECT destinations_wait_until(p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver,
+                                   p_transfer.created_at, p_now)
     WHERE p_transfer.receiver IS DISTINCT FROM p_transfer.payer_account
-      AND (c.undone_at IS NULL OR p_transfer.created_at <= c.undone_at OR EXISTS (
-          SELECT FROM withdrawal_recipients r
-          WHERE (r.merchant_id, r.mode, r.rail, r.account)
-                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
-            AND r.created_at BETWEEN c.since AND c.undone_at))
-      AND NOT EXISTS (
-          SELECT FROM outgoing_transfers o
-          WHERE (o.merchant_id, o.mode, o.rail, o.receiver)
-                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
-            AND o.released_at < c.since)
-      AND NOT EXISTS (
-          SELECT FROM withdrawal_recipients r
-          WHERE (r.merchant_id, r.mode, r.rail, r.account)
-                = (p_transfer.merchant_id, p_transfer.mode, p_transfer.rail, p_transfer.receiver)
-            AND r.created_at < c.since)
 $$;
 CREATE FUNCTION public.partition_start(p_step interval, p_moment timestamp with time zone) RETURNS timestamp with time zone
     LANGUAGE sql IMMUTABLE STRICT
