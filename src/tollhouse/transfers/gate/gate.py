@@ -117,14 +117,14 @@ async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
     return new
 
 
-class Destination(NamedTuple):
+class AdmittedDestination(NamedTuple):
     """The environment's day, by which limits count, and how long money to this account waits (`Withdrawal.waits_until`)."""
 
     day: date
     waits_until: datetime | None
 
 
-async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> Destination:
+async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> AdmittedDestination:
     """Return what counts for money to this account.
 
     Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients.
@@ -134,7 +134,7 @@ async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: st
         raise RecipientNotSaved
     if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
         raise RecipientNotActive(obstacle["active_at"])
-    return Destination(obstacle["today"], obstacle["waits_until"])
+    return AdmittedDestination(obstacle["today"], obstacle["waits_until"])
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:
