@@ -1523,6 +1523,14 @@ BEGIN
     FROM oauth_grants g WHERE p.status = 'waiting' AND g.id = p.grant_id AND g.client_id = NEW.id;
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.proposals_cancel_of_grant() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    UPDATE proposals SET status = 'canceled', ended_at = least(expires_at, now())
+    WHERE grant_id = NEW.id AND status = 'waiting';
+    RETURN NULL;
+END $$;
 CREATE FUNCTION public.proposals_cancel_of_merchant() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -5775,6 +5783,7 @@ CREATE TRIGGER limits_used AFTER INSERT ON public.refunds FOR EACH ROW WHEN ((ne
 CREATE TRIGGER limits_used AFTER INSERT ON public.withdrawals FOR EACH ROW WHEN ((new.credential_id IS NOT NULL)) EXECUTE FUNCTION public.limits_require_use('withdrawals', 'currency', 'debit_minor');
 CREATE TRIGGER member_made AFTER INSERT ON public.users FOR EACH ROW WHEN ((new.merchant_id IS NOT NULL)) EXECUTE FUNCTION public.users_open_merchant();
 CREATE TRIGGER merchant_named BEFORE INSERT ON public.sessions FOR EACH ROW WHEN ((new.merchant_id IS NULL)) EXECUTE FUNCTION public.sessions_name_merchant();
+CREATE TRIGGER narrowing_cancels_proposals AFTER UPDATE OF scope_mask ON public.oauth_grants FOR EACH ROW WHEN (((old.scope_mask & (~ new.scope_mask)) <> 0)) EXECUTE FUNCTION public.proposals_cancel_of_grant();
 CREATE TRIGGER never_above_limit AFTER UPDATE OF balance ON public.ledger_accounts FOR EACH ROW WHEN ((new.guarded AND (new.code <> 'debt'::text) AND (new.balance > old.balance))) EXECUTE FUNCTION public.ledger_refuse_above_limit();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.bitcoin_outputs FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.txid <> new.txid) OR (old.vout <> new.vout) OR (old.address <> new.address) OR (old.amount_minor <> new.amount_minor) OR (old.created_at <> new.created_at) OR ((old.version + 1) <> new.version))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_another BEFORE UPDATE ON public.incoming_transfers FOR EACH ROW WHEN (((old.rail <> new.rail) OR (old.mode <> new.mode) OR (old.transfer_ref <> new.transfer_ref) OR (old.merchant_id <> new.merchant_id) OR (old.transaction_id <> new.transaction_id) OR (old.currency <> new.currency) OR (old.first_seen_at <> new.first_seen_at))) EXECUTE FUNCTION public.ledger_refuse_change();

@@ -5,6 +5,7 @@ from playwright.async_api import Browser, Locator, expect
 
 from tests.browser import IN_A_BROWSER, WIDE, Look, Visitor, by_look, visitor
 from tests.cast import INTEGRATION, Actor, Application, application
+from tests.oauth.test_changing_limits import saved
 from tests.receiver import Receiver
 from tests.running import Service
 
@@ -27,6 +28,9 @@ async def allow(someone: Visitor, app: Application) -> str:
     await page.locator("summary", has_text="Limits").click()
     await limits(someone, "Withdrawals", "Currency").select_option("EUR")
     await limits(someone, "Withdrawals", "In 24 hours").fill("20.005")
+    await page.select_option("#recipients", "selected")
+    await page.get_by_label("Nina").check()
+    await page.fill("#expires_on", "2999-01-01")
     await someone.see("consent-limits")
     await someone.click("Allow selected")
     await expect(page.get_by_role("alert")).to_contain_text("Check the limits")
@@ -58,6 +62,7 @@ async def test_limits_by_clicking(
 ) -> None:
     callback = receiver.url.replace("/hook", "/callback")
     app = await application(bob, redirect_uris=[callback])
+    await saved(alice)
     async with visitor(browser, look, service.url, callback) as someone:
         await someone.sign_in(alice)
         tokens = (await app.exchange(await allow(someone, app))).ok().body
@@ -67,8 +72,13 @@ async def test_limits_by_clicking(
         await someone.click("Deutsch")
         await someone.page.locator("summary", has_text="Limits").click()
         await someone.see("german-consent-limits")
+        [grant] = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+        await someone.page.goto(f"{service.url}/settings/connected-apps/{grant['grant_id']}")
+        await someone.see("german-connection-limits")
     [granted] = tokens["authorization_details"]
     [limit] = granted["limits"]
     assert (limit["kind"], limit["currency"], limit["per_day"], limit["per_month"]) == ("withdrawals", "EUR", "20.00", None)
+    [grant] = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+    assert (len(grant["recipients"]), grant["limits_expire_at"]) == (1, "2999-01-01T00:00:00.000Z")
     account = (await alice.anonymously("GET", f"{INTEGRATION}/account", headers=headers)).ok().body
     assert [(limit["kind"], limit["per_month_remaining"]) for limit in account["limits"]] == [("conversions", "50.00")]

@@ -6,7 +6,10 @@ from typing import Any
 
 import pytest
 
+from tests.accounts.audit_log.reading import changed, newest
 from tests.cast import HIDDEN, Actor, Answer, Application, application
+from tests.forms import wrong
+from tests.oauth.test_changing_limits import saved
 from tests.transfers.gate.test_limits import beyond
 from tests.transfers.withdrawals.steps import TO_NINA, fund
 
@@ -83,6 +86,29 @@ async def test_a_merchant_removes_limits_or_adds_some(alice: Actor, bob: Actor) 
     back = await answer(app, alice, {"limits.0.currency": "USD"})
     [granted] = (await app.exchange(back.ok(303).query["code"])).ok().body["authorization_details"]
     assert (granted["limits"][0]["currency"], granted["limits"][0]["per_day"]) == ("USD", None)
+
+
+async def test_recipients_the_end_and_proposals_are_chosen_and_filled_in_at_the_renewal(alice: Actor, bob: Actor) -> None:
+    app, nina = await application(bob), await saved(alice)
+    typed = {"recipients": "selected", "recipient": nina, "expires_on": "2999-01-01", "proposals_only": "on"}
+    typed |= {"limits.0.kind": "withdrawals"}
+    again = (await answer(app, alice, typed | {"recipients": "any"})).ok(422)
+    assert set(wrong(again)) == {"recipients"}
+    back = (await answer(app, alice, typed)).ok(303)
+    token = (await app.exchange(back.query["code"])).ok().body["access_token"]
+    [grant] = (await alice.dashboard("GET", "/oauth/grants")).ok().body["grants"]
+    assert (grant["recipients"], grant["limits_expire_at"], grant["proposals_only"]) == (
+        [nina], "2999-01-01T00:00:00.000Z", True,
+    )  # fmt: skip
+    (await app.api(token, "POST", "/withdrawals", TO_NINA, "1")).refused("proposal_required", 403)
+    given = changed(await newest(alice, "grant.given"))
+    assert (given["recipients"], given["proposals_only"]) == ((None, [nina]), (None, True))
+    for asks in ({}, {"authorization_details": details(ASKED)}):
+        started = (await alice.send("GET", app.authorize_path(SCOPE, **asks))).ok(303)
+        shown = (await alice.send("GET", started.location)).ok().text
+        assert f'value="{nina}" checked' in shown
+        assert 'type="date" value="2999-01-01"' in shown
+        assert 'id="proposals_only" value="on" checked' in shown
 
 
 async def test_a_wrong_limit_shows_the_page_again(alice: Actor, bob: Actor) -> None:

@@ -10,6 +10,7 @@ import pytest
 from tests.cast import INTEGRATION, Actor, Answer, Application, application
 from tests.oauth.signatures import Signer, at, hostile
 from tests.oauth.test_dpop import bound, use
+from tests.payments.bank import sell
 from tollhouse.accounts.identity import dpop, jose
 from tollhouse.kernel import base64url
 
@@ -180,6 +181,17 @@ async def test_writes_and_missing_scopes(app: Application, signer: Signer, token
     refused = await app.owner.anonymously("POST", f"{INTEGRATION}/payment-links", {}, headers)
     asked = refused.refused("missing_scope", 403).headers["WWW-Authenticate"]
     assert asked == 'DPoP error="insufficient_scope", scope="payments:write"'
+
+
+async def test_a_refund_to_another_receiver_asks_for_the_scope_by_the_scheme_of_the_caller(alice: Actor, bob: Actor) -> None:
+    paid, app, signer = await sell(alice), await application(bob), Signer()
+    token = (await bound(app, alice, signer, "payments:read payments:write"))["access_token"]
+    path = f"{INTEGRATION}/transactions/{paid['id']}/refunds"
+    made = signer.proof("POST", app.owner.service.url + path, token)
+    headers = {"Authorization": f"DPoP {token}", "DPoP": made, "Idempotency-Key": "k" * 30}
+    refused = await app.owner.anonymously("POST", path, {"receiver": "Mallory"}, headers)
+    asked = refused.refused("missing_scope", 403).headers["WWW-Authenticate"]
+    assert asked == 'DPoP error="insufficient_scope", scope="payments:write withdrawals:write"'
 
 
 async def test_a_stream_checks_its_proof_once(alice: Actor, bob: Actor) -> None:

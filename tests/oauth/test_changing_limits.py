@@ -8,7 +8,7 @@ import pytest
 
 from tests.accounts.audit_log.reading import changed, newest
 from tests.accounts.merchants.authenticator import grow_old
-from tests.cast import PASSWORD, Actor, Application, application
+from tests.cast import PASSWORD, Actor, Answer, Application, application
 from tests.forms import post, seen
 from tests.forms import wrong as forms_wrong
 from tests.oauth.test_narrowing import change, grant_of
@@ -123,6 +123,51 @@ async def test_limits_on_the_page(app: Application, alice: Actor) -> None:
     await post(alice, f"{page}/limits", proposals_only="on")
     grant = await grant_of(alice)
     assert (grant["limits"], grant["proposals_only"]) == ([], True)
+
+
+async def test_recipients_and_the_end_on_the_page(app: Application, alice: Actor, carol: Actor) -> None:
+    await fund(alice)
+    token = (await app.connect(alice, SCOPE))["access_token"]
+    grant_id = (await grant_of(alice))["grant_id"]
+    page = f"/settings/connected-apps/{grant_id}"
+
+    async def save(status: int, **fields: str) -> Answer:
+        return await post(alice, f"{page}/limits", status, **{"limits.0.kind": "withdrawals"}, **fields)
+
+    nina, her_own = await saved(alice), await saved(carol)
+    assert 'value="any" selected' in await seen(alice, page)
+    both = await save(422, recipients="any", recipient=nina)
+    assert set(forms_wrong(both)) == {"recipients"}
+    wrong = await save(422, recipients="selected", recipient=her_own, expires_on="31.12.2999")
+    assert set(forms_wrong(wrong)) == {"expires_on"}
+    foreign = await save(422, recipients="selected", recipient=her_own)
+    assert set(forms_wrong(foreign)) == {"recipients"}
+    await save(400, recipients="selected", recipient="x")
+    assert (await grant_of(alice))["recipients"] is None
+    await save(303, recipients="selected", expires_on="2999-01-01")
+    grant = await grant_of(alice)
+    assert (grant["recipients"], grant["limits_expire_at"]) == ([], END)
+    assert beyond(await app.api(token, "POST", "/withdrawals", TO_NINA, "1"))["reason"] == "recipient"
+    await save(303, recipients="selected", recipient=nina)
+    shown = await seen(alice, page)
+    assert f'value="{nina}" checked' in shown
+    grant = await grant_of(alice)
+    assert (grant["recipients"], grant["limits_expire_at"]) == ([nina], None)
+    (await app.api(token, "POST", "/withdrawals", TO_NINA, "2")).ok(201)
+
+
+async def test_the_page_keeps_the_time_of_an_end(app: Application, alice: Actor) -> None:
+    await app.connect(alice, SCOPE)
+    grant_id, noon = (await grant_of(alice))["grant_id"], "2999-01-01T12:30:00.000Z"
+    (await change(alice, grant_id, limits_expire_at=noon)).ok()
+    await post(alice, f"/settings/connected-apps/{grant_id}/limits", expires_on="2999-01-01")
+    assert (await grant_of(alice))["limits_expire_at"] == noon
+
+
+async def saved(actor: Actor) -> str:
+    """A saved recipient."""
+    body = {"name": "Nina", "method_id": TO_NINA["method_id"], "receiver": TO_NINA["receiver"]}
+    return (await actor.post("/withdrawal-recipients", body, key="nina")).ok(201).body["id"]
 
 
 async def test_raising_on_the_page_needs_recent_authentication(app: Application, alice: Actor) -> None:

@@ -103,8 +103,8 @@ FIND_GRANT = """
 """
 # Among the newest connections of the merchant: an index for it alone would cost every exchange of a code.
 FIND_EARLIER = """
-    SELECT scope_mask, limits FROM (
-        SELECT client_id, mode, scope_mask, limits, created_at, id FROM oauth_grants WHERE merchant_id = $1
+    SELECT scope_mask, limits, proposals_only FROM (
+        SELECT client_id, mode, scope_mask, limits, proposals_only, created_at, id FROM oauth_grants WHERE merchant_id = $1
         ORDER BY created_at DESC, id DESC LIMIT 1000) AS newest
     WHERE client_id = $2 AND mode = $3 ORDER BY created_at DESC, id DESC LIMIT 1
 """
@@ -182,6 +182,7 @@ class EarlierConnection(Struct, frozen=True):
 
     scopes: Scopes
     limits: Limits
+    proposals_only: bool
 
 
 async def list_connections(
@@ -338,7 +339,9 @@ def _ended_reason(row: Row, now: datetime) -> EndedReason | None:
 async def find_earlier(db: Pool, merchant_id: MerchantId, client_id: ClientId, mode: Mode) -> EarlierConnection | None:
     """The merchant's last connection with the application, also an ended one; None without one among its newest 1,000."""
     row = await db.fetchrow(FIND_EARLIER, merchant_id, client_id, mode)
-    return None if row is None else EarlierConnection(Scopes(row["scope_mask"]), read_limits(row["limits"]))
+    if row is None:
+        return None
+    return EarlierConnection(Scopes(row["scope_mask"]), read_limits(row["limits"]), row["proposals_only"])
 
 
 async def note_expired(tx: Tx, now: datetime, limit: int) -> tuple[int, list[ChangedConnection]]:

@@ -92,3 +92,18 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
     device_agent: str | None = None
     limits: Limits = NO_LIMITS
     """The limits that the application asks for."""
+
+    @property
+    def proposes_only(self) -> bool:
+        """Whether the connection starts with proposals only, whatever the merchant chooses."""
+        return self.resource == "mcp" and self.mode == "live"
+
+
+class Given(Struct, frozen=True):
+    """What the merchant gives to an application, and the code that is exchanged for it."""
+
+    scopes: Scopes
+    limits: Limits
+    proposals_only: bool
+    code_hash: bytes
+    code_expires_at: datetime

@@ -4,7 +4,7 @@ from datetime import datetime
 
 from msgspec import Struct
 
-from tollhouse.accounts.spending.model import Limits, read_limits
+from tollhouse.accounts.spending.model import read_limits
 from tollhouse.kernel.ids import ClientId, MerchantId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import WRITES, Scopes
@@ -14,6 +14,7 @@ from tollhouse.oauth.requests_model import (
     ConsentRequest,
     Decision,
     DeviceRequest,
+    Given,
 )
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
@@ -104,7 +105,7 @@ ALLOW = """
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
          expires_at, proposals_only, limits, dpop_jkt)
     SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6,
-           resource = 'mcp' AND mode = 'live', $9, dpop_jkt
+           $10 OR resource = 'mcp' AND mode = 'live', $9, dpop_jkt
     FROM decided
 """
 DENY = """
@@ -236,23 +237,11 @@ async def release(db: Pool, request: ConsentRequest) -> None:
     await db.execute(RELEASE, request.id_hash, request.merchant_id)
 
 
-async def allow(
-    tx: Tx,
-    request: ConsentRequest,
-    selected: Scopes,
-    limits: Limits,
-    code_hash: bytes,
-    now: datetime,
-    code_expires_at: datetime,
-    *,
-    review: bool,
-) -> bool:
-    """Allow the selected scopes with these limits and insert the code.
-
-    False if the request was decided before or is not valid any more.
-    """
-    decided = (request.id_hash, request.merchant_id, selected.mask, now, code_hash, code_expires_at)
-    return await tx.execute(ALLOW, *decided, review, WRITES.mask, limits.stored) > 0
+async def allow(tx: Tx, request: ConsentRequest, given: Given, now: datetime, *, review: bool) -> bool:
+    """Allow what is given and insert the code. False if the request was decided before or is not valid any more."""
+    decided = (request.id_hash, request.merchant_id, given.scopes.mask, now, given.code_hash, given.code_expires_at)
+    restricted = (given.limits.stored, given.proposals_only)
+    return await tx.execute(ALLOW, *decided, review, WRITES.mask, *restricted) > 0
 
 
 async def deny(db: Pool, request: ConsentRequest, now: datetime) -> bool:

@@ -2,9 +2,11 @@
 
 import re
 from typing import Any
+from uuid import uuid4
 
 from tests.cast import Actor
-from tests.forms import post, seen
+from tests.forms import post, seen, wrong
+from tests.oauth.test_changing_limits import saved
 from tollhouse.kernel import tokens
 
 FIELDS = {
@@ -76,6 +78,19 @@ async def test_a_suspended_merchant_can_look_but_not_call(alice: Actor) -> None:
 
 PAGE = "/test/developers/keys"
 KEY = re.compile(r"th_test_\w+")
+
+
+async def test_a_form_limits_a_key(alice: Actor) -> None:
+    nina = await saved(alice)
+    fields = {"name": "Till", "preset": "everything", "choice": "scopes", "recipients": "selected", "recipient": nina}
+    again = await post(alice, PAGE, 422, **fields, expires_on="soon")
+    assert set(wrong(again)) == {"expires_on"}
+    assert f'value="{nina}" checked' in again.text
+    foreign = await post(alice, PAGE, 422, **fields | {"recipient": str(uuid4())})
+    assert set(wrong(foreign)) == {"recipients"}
+    await post(alice, PAGE, 200, **fields, expires_on="2999-01-01", proposals_only="on")
+    [key] = [key for key in (await alice.dashboard("GET", "/api-keys")).ok().body["api_keys"] if key["name"] == "Till"]
+    assert (key["recipients"], key["expires_at"], key["proposals_only"]) == ([nina], "2999-01-01T00:00:00.000Z", True)
 
 
 async def test_a_form_offers_what_keys_are_for(alice: Actor) -> None:

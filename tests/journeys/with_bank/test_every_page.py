@@ -28,6 +28,7 @@ NOT_LINKED = {
     "/address/undo/{secret}": "mailed",
     "/api/v2/oauth/authorize": "leads to the consent page",
     "/logos/{name}": "an image",
+    "/application-logos/{client_id}": "an image",
     "/device": "a program on another device shows it",
     "/operator/applications/{client_id}/allow-device-writes": "on applications that connect devices",
     "/operator/applications/{client_id}/withdraw-device-writes": "after allowing",

@@ -127,10 +127,23 @@ async def test_the_revocation_of_a_key_cancels_its_own(desk: Desk) -> None:
     (await desk.decide(of_connection)).ok()
 
 
-async def test_another_lost_scope_cancels_nothing(desk: Desk) -> None:
-    proposal = await desk.propose("conversions")
-    await by_scope(desk)
-    assert (await desk.decide(proposal)).ok().body["status"] == "approved"
+async def by_narrowing(desk: Desk) -> None:
+    grant = await desk.grant()
+    scopes = [scope for scope in grant["scopes"] if scope != "account:read"]
+    (await desk.merchant.dashboard("PATCH", f"/oauth/grants/{grant['grant_id']}", {"scopes": scopes})).ok()
+
+
+@pytest.mark.parametrize("narrow", [by_scope, by_narrowing], ids=lambda way: way.__name__)
+async def test_narrowing_a_connection_cancels_all_that_waits_of_it(desk: Desk, narrow: Ending) -> None:
+    before = await desk.propose("conversions")
+    by_key = (await desk.merchant.post("/proposals", {"operation": "withdrawals", "body": WITHDRAWAL}, key="1")).ok(201).body
+    await narrow(desk)
+    assert (await desk.read(before))["status"] == "canceled"
+    (await desk.decide(before)).refused("invalid_state", 409)
+    assert (await desk.decide(by_key)).ok().body["status"] == "approved"
+    after = await desk.propose("conversions")
+    (await desk.merchant.dashboard("PATCH", f"/oauth/grants/{(await desk.grant())['grant_id']}", {"limits": []})).ok()
+    assert (await desk.decide(after)).ok().body["status"] == "approved"
 
 
 @pytest.mark.parametrize(

@@ -215,7 +215,7 @@ class History(Offering):
         amount = self.random.choice((None, "0.1", "0.01"))
         new = NewRefund(amount=amount, receiver=self.random.choice((None, self._receiver())))
         paid = self.random.choice(rows)["id"]
-        await self._transact(lambda work: refund_actions.request(work, self.env, paid, new, may_withdraw=True))
+        await self._transact(lambda work: refund_actions.request(work, self.env, paid, new, by=None))
         self.counts["refunds"] += 1
 
     async def approve(self, count: int) -> int:

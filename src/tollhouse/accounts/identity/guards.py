@@ -76,7 +76,7 @@ class CredentialGuard:
         if suspension is not None:
             raise suspension
         if self._required and not self._required & caller.scopes:
-            raise MissingScope(self._any_of[0], *self._any_of, bound=caller.dpop_jkt is not None)
+            raise MissingScope(caller, self._any_of[0], *self._any_of)
         return caller
 
     async def record_use(self, request: Request, caller: Caller) -> None:

@@ -310,14 +310,15 @@ class NetworkNotAllowed(ApiError):
 class MissingScope(ApiError):
     """403: the credential lacks the scope named by `scope`.
 
-    The challenge uses the error code of RFC 6750, and names every scope that the request needs.
+    The challenge uses the scheme of the caller and the error code of RFC 6750, and names every scope that is needed.
     """
 
     code, status, message = "missing_scope", 403, "The credential does not have the required scope."
     solution = "Use a key or a connection with the scope that `scope` names."
 
-    def __init__(self, scope: str, *needed: str, bound: bool = False) -> None:
-        challenge = f'{"DPoP" if bound else "Bearer"} error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
+    def __init__(self, caller: Caller, scope: str, *needed: str) -> None:
+        scheme = "Bearer" if caller.dpop_jkt is None else "DPoP"
+        challenge = f'{scheme} error="insufficient_scope", scope="{" ".join(needed or (scope,))}"'
         super().__init__(headers={"WWW-Authenticate": challenge}, members={"scope": scope})
 
 

@@ -15,6 +15,8 @@ from tollhouse.kernel.text import Text, Translatable
 FIELD = "logo"
 STORED_BOX = (480, 120)
 """The largest stored size in pixels: three times that of the checkout page."""
+SQUARE = (112, 112)
+"""Of logos of applications: twice the largest size that pages show."""
 PNG, WEBP = b"\x89PNG\r\n\x1a\n", b"RIFF"
 UNREADABLE: Final = "This must be an undamaged PNG, WebP or SVG image."
 DECODER = ThreadPoolExecutor(1, "logo")
@@ -32,6 +34,25 @@ async def read_logo(raw: bytes) -> Logo:
     if len(raw) > LOGO_BYTES_MAX:
         raise _invalid("too_large", Text("The file is larger than %(size)s KiB.", size=LOGO_BYTES_MAX // 1024))
     return await asyncio.get_running_loop().run_in_executor(DECODER, _read, raw)
+
+
+async def read_square(raw: bytes) -> bytes:
+    """A PNG or WebP as an opaque square PNG, whole and in the middle. Raises `ValidationFailed`, also for an SVG."""
+    if len(raw) > LOGO_BYTES_MAX or not raw.startswith((PNG, WEBP)):
+        raise _invalid("invalid_image", UNREADABLE)
+    return await asyncio.get_running_loop().run_in_executor(DECODER, lambda: _square(_raster(raw)))
+
+
+def _square(logo: Logo) -> bytes:
+    from PIL import Image, ImageOps  # noqa: PLC0415 - seldom used, slow to import
+
+    drawn = Image.open(BytesIO(logo.content), formats=("PNG",))
+    whole = ImageOps.contain(drawn, SQUARE)
+    square = Image.new("RGB", SQUARE, "white")
+    square.paste(whole, ((SQUARE[0] - whole.width) // 2, (SQUARE[1] - whole.height) // 2), whole)
+    written = BytesIO()
+    square.save(written, "PNG", optimize=True)
+    return written.getvalue()
 
 
 def _read(raw: bytes) -> Logo:

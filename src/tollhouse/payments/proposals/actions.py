@@ -74,7 +74,7 @@ async def propose(work: Work, caller: Caller, operation: ProposalOperation, body
         raise AccountSuspended
     now_allowed = await store.lock_proposer(work.tx, caller.env, caller.grant_id, caller.api_key_id, work.now)
     if now_allowed is None:  # it has ended since it was authenticated
-        raise MissingScope(OPERATIONS[operation].scope, bound=caller.dpop_jkt is not None)
+        raise MissingScope(caller, OPERATIONS[operation].scope)
     require_scope(now_allowed, operation)
     if await store.count_waiting(work.tx, caller, work.now) >= PROPOSALS_WAITING_MAX:
         raise TooManyProposals

@@ -19,7 +19,7 @@ from tollhouse.kernel.errors import ApiError, FieldError, NotFound, ValidationFa
 from tollhouse.payments.proposals.model import Proposal, ProposalOperation
 from tollhouse.payments.refunds import actions as refunds
 from tollhouse.payments.refunds import new_refund
-from tollhouse.payments.refunds.new_refund import SCOPE_FOR_OTHER_RECEIVERS, NewRefund
+from tollhouse.payments.refunds.new_refund import NewRefund
 from tollhouse.payments.transactions import store as transaction_store
 from tollhouse.transfers.balance_payments import actions as balance_payments
 from tollhouse.transfers.balance_payments import model as balance_payments_model
@@ -111,8 +111,7 @@ async def _check_refund(work: Work, caller: Caller, new: ProposedRefund) -> Prop
     obstacle = new_refund.find_obstacle(payment, rails, work.now, catalogue)
     if obstacle is not None:
         raise obstacle
-    may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
-    target = await new_refund.destination(work.tx, payment, new, rails, catalogue, may_withdraw=may_withdraw)
+    target = await new_refund.destination(work.tx, payment, new, rails, catalogue, by=caller)
     if target.is_payer:
         return ProposedAmount(payment.currency, amount_minor)
     method = gate.method_of(payment.rail, payment.currency, catalogue)
@@ -152,8 +151,7 @@ async def _withdraw(work: Work, caller: Caller, new: NewWithdrawal) -> UUID:
 
 
 async def _refund(work: Work, caller: Caller, new: ProposedRefund) -> UUID:
-    may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
-    refund, _ = await refunds.request(work, caller.env, new.transaction_id, new, may_withdraw=may_withdraw)
+    refund, _ = await refunds.request(work, caller.env, new.transaction_id, new, by=caller)
     return refund.id
 
 
@@ -187,7 +185,7 @@ def require_scope(caller: Caller, operation: ProposalOperation) -> None:
     """Raises `MissingScope` without the write scope of the operation."""
     needed = OPERATIONS[operation].scope
     if needed not in caller.scopes:
-        raise MissingScope(needed, bound=caller.dpop_jkt is not None)
+        raise MissingScope(caller, needed)
 
 
 def require_role(person: Person, proposal: Proposal) -> None:

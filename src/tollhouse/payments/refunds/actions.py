@@ -9,6 +9,7 @@ import msgspec
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity.model import Caller
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http.services import Work
@@ -78,13 +79,13 @@ def _refund_lines(payment: Transaction, catalogue: Catalogue) -> Iterator[str]:
 
 
 async def request(
-    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
+    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, by: Caller | None
 ) -> tuple[Refund, Transaction]:
     """Request a refund: hold its money.
 
     Raises what `preview_refund` raises, `ConnectionLimitExceeded` and `DailyLimitExceeded`.
     """
-    preview = await preview_refund(work, env, transaction_id, new, may_withdraw=may_withdraw)
+    preview = await preview_refund(work, env, transaction_id, new, by=by)
     current, amount_minor, from_unapplied = preview.payment, preview.amount_minor, preview.unapplied_minor
     held_minor = preview.held_minor
     # Database constraints enforce limit and balance; a violation rolls everything back.

@@ -17,7 +17,6 @@ from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.payments.links.model import MethodUnavailable
 from tollhouse.payments.refunds import actions, store
 from tollhouse.payments.refunds.new_refund import (
-    SCOPE_FOR_OTHER_RECEIVERS,
     ChargedBack,
     NewRefund,
     ReceiverRequired,
@@ -84,8 +83,7 @@ async def request_refund(caller: Caller, transaction_id: UUID, body: NewRefund, 
     Another receiver also needs the permission to withdraw, counts against the limits of the withdrawal method, and needs
     an operator's approval.
     """
-    may_withdraw = SCOPE_FOR_OTHER_RECEIVERS in caller.scopes
-    refund, _ = await actions.request(work, caller.env, transaction_id, body, may_withdraw=may_withdraw)
+    refund, _ = await actions.request(work, caller.env, transaction_id, body, by=caller)
     return refund_view(refund, caller.env, work.services.catalogue)
 
 

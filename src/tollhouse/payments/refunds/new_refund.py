@@ -12,7 +12,7 @@ from uuid import UUID
 import msgspec
 from msgspec import Struct
 
-from tollhouse.accounts.identity.model import MissingScope
+from tollhouse.accounts.identity.model import Caller, MissingScope
 from tollhouse.http.bodies import ValidationContext, reference_errors
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.amounts import Amount, amount_error, minor_of, optional_amount_errors
@@ -166,9 +166,9 @@ async def find_payer(db: Pool | Tx, current: Transaction, rails: Rails) -> Payer
 
 
 async def destination(
-    tx: Tx, current: Transaction, new: NewRefund, rails: Rails, catalogue: Catalogue, *, may_withdraw: bool
+    tx: Tx, current: Transaction, new: NewRefund, rails: Rails, catalogue: Catalogue, *, by: Caller | None
 ) -> Destination:
-    """Choose the destination of a refund of a locked payment.
+    """Choose the destination of a refund of a locked payment. `by`: who asks; None for the merchant itself.
 
     Raises `ReceiverRequired`, `MissingScope` for another account without the permission to withdraw, and
     `MethodUnavailable` if the operator has disabled withdrawals by this rail.
@@ -182,8 +182,8 @@ async def destination(
         raise ReceiverRequired
     if payer is not None and account == payer_account:
         return Destination(account, payer.name, account)
-    if not may_withdraw:
-        raise MissingScope(SCOPE_FOR_OTHER_RECEIVERS, "payments:write", SCOPE_FOR_OTHER_RECEIVERS)
+    if by is not None and SCOPE_FOR_OTHER_RECEIVERS not in by.scopes:
+        raise MissingScope(by, SCOPE_FOR_OTHER_RECEIVERS, "payments:write", SCOPE_FOR_OTHER_RECEIVERS)
     method = gate.method_of(current.rail, current.currency, catalogue)
     if method is not None and not method.enabled:
         raise MethodUnavailable("disabled_by_operator")
@@ -251,7 +251,7 @@ class RefundPreview(Struct, frozen=True):
 
 
 async def preview_refund(
-    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, may_withdraw: bool
+    work: Work, env: MerchantEnv, transaction_id: UUID, new: NewRefund, *, by: Caller | None
 ) -> RefundPreview:
     """Validate a refund and lock its payment, or have it verified.
 
@@ -268,7 +268,7 @@ async def preview_refund(
         raise refused
     if asked_minor not in {None, current.refundable_minor} and current.refunds_left == 0:
         raise RefundLimitReached
-    target = await destination(work.tx, current, new, rails, work.services.catalogue, may_withdraw=may_withdraw)
+    target = await destination(work.tx, current, new, rails, work.services.catalogue, by=by)
     amount_minor = asked_minor or current.refundable_minor
     if not 0 < amount_minor <= current.refundable_minor:
         raise RefundTooLarge({"remaining_minor": current.refundable_minor, "currency": current.currency})

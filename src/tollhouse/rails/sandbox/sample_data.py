@@ -92,7 +92,7 @@ async def _play(work: Work, env: MerchantEnv, new: LinkRequest, sample: SamplePa
 
 async def _refund(work: Work, env: MerchantEnv, transaction_id: UUID, amount: str) -> None:
     new = NewRefund(amount=amount)  # to the account that paid
-    refund, _ = await refund_actions.request(work, env, transaction_id, new, may_withdraw=False)
+    refund, _ = await refund_actions.request(work, env, transaction_id, new, by=None)
     await refund_actions.succeed(_at(work, work.now + HOUR), env, refund.id)
 
 

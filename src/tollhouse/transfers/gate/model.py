@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.kernel import messages
+from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.clock import stamp
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, FieldError
@@ -202,6 +203,11 @@ class SavedRecipient(Struct, frozen=True, kw_only=True):
     created_at: datetime
     rail: Internal[str]
     account: Internal[str]
+
+    def label(self, catalogue: Catalogue) -> str:
+        """The name, with the currency of the method if the catalogue still has it."""
+        method = catalogue.withdrawal_methods.get(self.method_id)
+        return self.name if method is None else f"{self.name} ({method.currency})"
 
 
 class RecipientRule(Struct, frozen=True):

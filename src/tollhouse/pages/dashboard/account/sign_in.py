@@ -17,6 +17,7 @@ from tollhouse.accounts.identity.sessions import sign_in as sign_in_user
 from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.merchants import actions, store
 from tollhouse.accounts.merchants.model import ApiKeyView, EmailTaken, NewApiKey, SignUp
+from tollhouse.accounts.spending.model import NO_LIMITS
 from tollhouse.http.forms import Form, by_field, flash_message, parse_form
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -216,20 +217,25 @@ async def keys_page(request: Request, caller: Person, env: MerchantEnv) -> Respo
 async def make_key(request: Request, caller: Person, env: MerchantEnv) -> Response:
     """Create a key and show it once."""
     form = request.form()
-    typed = limit_form.read(form, request.services.catalogue)
+    typed = limit_form.read(form, request.services.catalogue, caller.zone)
     new = NewApiKey(
         form.one("name") or "",
         env.mode,
         scopes_of(form),
         limits=typed.requests,
+        recipients=typed.selected,
+        expires_at=typed.expires_at,
         allowed_networks=(form.one("allowed_networks") or "").replace(",", " ").split(),
-        proposals_only=form.one("proposals_only") is not None,
+        proposals_only=typed.proposals_only,
     )
     preset = form.one("preset") or CUSTOM
+    if typed.errors:
+        error = ValidationFailed(*new.field_errors(request.services.catalogue))
+        return await _keys_page(request, caller, env, new=new, typed=typed, preset=preset, error=error)
     try:
         created = await request.transact(lambda work: actions.create_api_key(work, caller, new))
     except ValidationFailed as error:
-        return await _keys_page(request, caller, env, new=new, typed=typed, preset=preset, error=error)
+        return await _keys_page(request, caller, env, new=new, typed=typed.refused(error), preset=preset, error=error)
     return await _keys_page(request, caller, env, secret=created.api_key)
 
 
@@ -256,6 +262,7 @@ async def _keys_page(
     preset: str = PRESETS[0].name,
     error: ApiError | None = None,
 ) -> Response:
+    catalogue = request.services.catalogue
     return render(
         request,
         caller,
@@ -272,10 +279,9 @@ async def _keys_page(
         title_of=title_of,
         message=error.message if error else "",
         field_errors=_key_errors(error),
-        limit_form=typed or limit_form.of_limits([], limit_form.ALL_KINDS),
-        currencies=limit_form.currencies(request.services.catalogue),
+        limit_form=typed or limit_form.of_limits(NO_LIMITS, limit_form.ALL_KINDS, catalogue, caller.zone),
+        limit_options=await limit_form.options(request.services.db, env, catalogue),
         allowed_networks=" ".join(new.allowed_networks) if new else "",
-        proposals_only=new is not None and new.proposals_only,
         keys=[key for key in await _list_keys(request, caller) if key.mode == env.mode],
     )
 

@@ -284,7 +284,7 @@ async def _page(
         schedules=[WithdrawalScheduleView.of(schedule, catalogue) for schedule in found],
         runs=[ShownRun(schedule_id, ScheduleRunView.of(run, catalogue)) for schedule_id, run in runs],
         names={recipient.id: recipient.name for recipient in saved},
-        recipients=[(str(recipient.id), _label(recipient, catalogue)) for recipient in saved],
+        recipients=[(str(recipient.id), recipient.label(catalogue)) for recipient in saved],
         values=values,
         form_errors=form_errors,
         schedule_id=new_id(),
@@ -297,8 +297,3 @@ def _currency_of(recipient: SavedRecipient, catalogue: Catalogue) -> Currency | 
     """The currency of the recipient's method; None if the method is not in the catalogue any more."""
     method = catalogue.withdrawal_methods.get(recipient.method_id)
     return None if method is None else catalogue.currencies[method.currency]
-
-
-def _label(recipient: SavedRecipient, catalogue: Catalogue) -> str:
-    method = catalogue.withdrawal_methods.get(recipient.method_id)
-    return recipient.name if method is None else f"{recipient.name} ({method.currency})"

@@ -18,10 +18,11 @@ from tollhouse.http.lists import LongPageQuery, Position
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
 from tollhouse.http.responses import see_other
+from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, EXPIRY_REMINDER_S, PAGE_ROWS_MAX
 from tollhouse.kernel.scopes import PERMISSIONS, known
-from tollhouse.oauth import connections, connections_store, redirect_uris
+from tollhouse.oauth import connections, connections_store, logos, redirect_uris
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.model import ApplicationRevoked, ClientView, GrantView, stored_id
 from tollhouse.pages.dashboard import limit_form
@@ -224,11 +225,16 @@ async def narrow(request: Request, caller: Person, grant_id: UUID) -> Response:
 )
 async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Response:
     """Save the limits of a connection, and whether it may only propose."""
-    form = request.form()
-    typed = limit_form.read(form, request.services.catalogue)
-    change = GrantChange(limits=typed.requests, proposals_only=form.one("proposals_only") is not None)
+    before = await spending_store.get(request.services.db, caller.merchant_id, grant_id)
+    typed = limit_form.read(request.form(), request.services.catalogue, caller.zone, before)
+    change = GrantChange(
+        limits=typed.requests,
+        recipients=typed.recipients,
+        limits_expire_at=typed.expires_at,
+        proposals_only=typed.proposals_only,
+    )
     if typed.errors:
-        return await _connected_application(request, caller, grant_id, 422, WRONG_LIMITS, unsaved=(typed, change))
+        return await _connected_application(request, caller, grant_id, 422, WRONG_LIMITS, unsaved=typed)
 
     async def save(person: Person) -> None:
         recent = is_recent(person, request.now)
@@ -239,6 +245,8 @@ async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Respo
             await save(caller)
         except RecentAuthenticationRequired:
             await save(await reauthenticate(request, caller))
+    except ValidationFailed as error:
+        return await _connected_application(request, caller, grant_id, 422, WRONG_LIMITS, unsaved=typed.refused(error))
     except ConnectionEnded as error:
         return await _connected_application(request, caller, grant_id, error.status, NOT_NARROWED)
     return see_other(f"/settings/connected-apps/{grant_id}?done=limited")
@@ -251,15 +259,17 @@ async def _connected_application(
     status: int = 200,
     message: str = "",
     *,
-    unsaved: tuple[LimitForm, GrantChange] | None = None,
+    unsaved: LimitForm | None = None,
 ) -> Response:
     db, catalogue = request.services.db, request.services.catalogue
     found = await connections_store.find_grant(db, caller.merchant_id, grant_id, request.now, catalogue)
     if found is None:
         raise NotFound
-    website = found.grant.application.website_url
+    website, client_id = found.grant.application.website_url, stored_id(found.grant.client_id)
     limits = await spending_store.get(db, caller.merchant_id, grant_id)
-    shown = limit_form.of_limits(found.grant.limits, known(found.grant.scopes))
+    shown = limit_form.of_limits(
+        limits, known(found.grant.scopes), catalogue, caller.zone, proposals_only=found.grant.proposals_only
+    )
     return render(
         request,
         caller,
@@ -267,7 +277,8 @@ async def _connected_application(
         status,
         here="connected-apps",
         grant=found.grant,
-        stored_id=stored_id(found.grant.client_id),
+        stored_id=client_id,
+        has_logo=await logos.has_logo(db, client_id),
         owner_name=found.owner_name,
         owner_verified=found.grant.application.verified,
         website=redirect_uris.host_of(website) if website else "",
@@ -275,11 +286,10 @@ async def _connected_application(
         if found.revoked_reason == "password_reset"
         else ENDED_FOR_MERCHANT.get(found.grant.ended_reason or "active", ""),
         permissions=PERMISSIONS,
-        limit_form=unsaved[0] if unsaved else shown,
+        limit_form=unsaved or shown,
+        limit_options=await limit_form.options(db, MerchantEnv(caller.merchant_id, found.grant.mode), catalogue),
         limits_left=limits.remaining(await spending_store.get_spent(db, grant_id, request.now), catalogue),
         limit_titles=limit_form.TITLES,
-        currencies=limit_form.currencies(catalogue),
-        proposals_only=unsaved[1].proposals_only if unsaved else found.grant.proposals_only,
         renewable=_is_renewable(found.grant, request.now),
         done=flash_message(request.query),
         message=message,

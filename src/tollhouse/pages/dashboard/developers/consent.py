@@ -21,7 +21,8 @@ from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
-from tollhouse.accounts.spending.model import NO_LIMITS, Limits, to_limits
+from tollhouse.accounts.spending.limits import ensure_recipients
+from tollhouse.accounts.spending.model import NO_LIMITS, Limits
 from tollhouse.http.forms import Form
 from tollhouse.http.labels import span
 from tollhouse.http.operations import PAGES, Operations
@@ -30,15 +31,15 @@ from tollhouse.http.responses import page, see_other
 from tollhouse.http.services import Work
 from tollhouse.kernel import clock, scopes, tokens
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound
+from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.oauth import connections_store, redirect_uris, requests_store
+from tollhouse.oauth import connections_store, logos, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, redirect_to_client
 from tollhouse.oauth.connections_store import EarlierConnection
 from tollhouse.oauth.device import shown_code
 from tollhouse.oauth.model import InvalidScope
-from tollhouse.oauth.requests_model import CONNECTION_COUNT_MAX, ConsentRequest, Decision
+from tollhouse.oauth.requests_model import CONNECTION_COUNT_MAX, ConsentRequest, Decision, Given
 from tollhouse.pages.dashboard import layout, limit_form
 from tollhouse.pages.dashboard.developers.consent_account import PURPOSE, choice_page, decider, require_form_token
 from tollhouse.pages.dashboard.limit_form import LimitForm
@@ -98,7 +99,7 @@ class ScopeGroup(NamedTuple):
 async def show(request: Request, request_id: str) -> Response:
     """The consent page, with read permissions selected; of an application that was connected before, those of then.
 
-    Its limits of then are filled in, unless the application asks for others.
+    What limited it then is filled in. Only limits of amounts are others, where the application asks for some.
     """
     choice = await choice_page(request, request_id)
     if choice is not None:
@@ -111,7 +112,7 @@ async def show(request: Request, request_id: str) -> Response:
         request.services.db, person.merchant_id, consent_request.client_id, consent_request.mode
     )
     selected = DEFAULT_SELECTED if earlier is None else DEFAULT_SELECTED & earlier.scopes
-    return _consent_page(request, request_id, person, consent_request, selected=selected, earlier=earlier)
+    return await _consent_page(request, request_id, person, consent_request, selected=selected, earlier=earlier)
 
 
 @OPERATIONS.add(
@@ -159,14 +160,15 @@ async def use_another_account(request: Request, request_id: str) -> Response:
 
 async def _allow(request: Request, request_id: str, person: Person, consent_request: ConsentRequest, form: Form) -> Response:
     selected = scopes.known(form.all("scope")) & consent_request.scopes
-    typed = limit_form.read(form, request.services.catalogue)
+    typed = limit_form.read(form, request.services.catalogue, person.zone)
     if not selected.has_api or typed.errors:
-        return _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
+        return await _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
     if person.lacks_factor:
         raise SecondFactorMissing
     person.require("connections", consent_request.mode)
     person.require_scopes(selected, consent_request.mode)
-    limits = Limits(limits=to_limits(typed.requests, request.services.catalogue))
+    limits = typed.limits(request.services.catalogue)
+    proposals_only = typed.proposals_only or consent_request.proposes_only
     env = MerchantEnv(person.merchant_id, consent_request.mode)
     await require_verified_email(request.services.db, request.services.settings, env, person)
     if env.livemode and selected & SENSITIVE:
@@ -179,13 +181,13 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
         await identity_store.begin_credential(work.tx, env)
         if not await sessions_store.lock_with_role(work.tx, person):
             raise SignInFirst(f"/signin?request={request_id}")
+        await ensure_recipients(work.tx, env, limits)
+        given = Given(selected, limits, proposals_only, code_hash, code_expires_at)
         review = work.services.settings.review_applications
-        if not await requests_store.allow(
-            work.tx, consent_request, selected, limits, code_hash, request.now, code_expires_at, review=review
-        ):
+        if not await requests_store.allow(work.tx, consent_request, given, request.now, review=review):
             return False
-        described = limits.described(work.services.catalogue)["limits"]
-        changed = new_values(scopes=selected.names(), limits=described or None)
+        described = limits.described(work.services.catalogue) if limits != NO_LIMITS else {}
+        changed = new_values(scopes=selected.names(), **described, proposals_only=proposals_only or None)
         await record.event(
             work, env, "grant.given", subject=consent_request.client_id, name=consent_request.name, changed=changed
         )
@@ -194,8 +196,12 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
         await notify_members(work, "application_connected", Occurrence(env, occasion, facts))
         return True
 
-    if not await request.transact(allow):
-        return await _conflict_page(request, request_id)
+    try:
+        if not await request.transact(allow):
+            return await _conflict_page(request, request_id)
+    except ValidationFailed as error:
+        typed = typed.refused(error)
+        return await _consent_page(request, request_id, person, consent_request, selected=selected, typed=typed)
     return _ending(request, consent_request, "allowed", code=code)
 
 
@@ -273,7 +279,7 @@ def _unavailable_page(
     )
 
 
-def _consent_page(
+async def _consent_page(
     request: Request,
     request_id: str,
     person: Person,
@@ -283,11 +289,7 @@ def _consent_page(
     earlier: EarlierConnection | None = None,
     typed: LimitForm | None = None,
 ) -> Response:
-    context = page_context(request, person, consent_request, selected)
-    limits_before = earlier is not None and consent_request.limits == NO_LIMITS and bool(earlier.limits.limits)
-    if earlier is not None and limits_before:
-        typed_before = earlier.limits.views(request.services.catalogue)
-        context["limit_form"] = limit_form.of_limits(typed_before, consent_request.scopes)
+    context = await page_context(request, person, consent_request, selected, earlier)
     if typed is not None:
         context["limit_form"] = typed
     return page(
@@ -297,14 +299,21 @@ def _consent_page(
         allow_external_redirect=consent_request.redirect_uri is not None,
         nothing_selected=typed is not None and not selected.has_api,
         connected_before=earlier is not None,
-        limits_before=limits_before,
+        limits_before=earlier is not None and context["limit_form"].is_used,
         **context,
         **_form_context(request, request_id, person),
     )
 
 
-def page_context(request: Request, person: Person, consent_request: ConsentRequest, selected: Scopes) -> dict[str, Any]:
+async def page_context(
+    request: Request,
+    person: Person,
+    consent_request: ConsentRequest,
+    selected: Scopes,
+    earlier: EarlierConnection | None = None,
+) -> dict[str, Any]:
     """What the page shows, without its form."""
+    catalogue, env = request.services.catalogue, MerchantEnv(person.merchant_id, consent_request.mode)
     return {
         "person": person,
         "request": consent_request,
@@ -317,9 +326,29 @@ def page_context(request: Request, person: Person, consent_request: ConsentReque
         "connections": _connections_text(consent_request.connections),
         "access_duration": span(timedelta(seconds=request.services.settings.grant_ttl)),
         "description": _split_description(consent_request.description),
-        "limit_form": limit_form.of_limits(consent_request.limits.views(request.services.catalogue), consent_request.scopes),
-        "currencies": limit_form.currencies(request.services.catalogue),
+        "limit_form": limit_form.of_limits(
+            _limits_shown(consent_request, earlier, request.now),
+            consent_request.scopes,
+            catalogue,
+            person.zone,
+            proposals_only=earlier is not None and earlier.proposals_only,
+        ),
+        "has_logo": await logos.has_logo(request.services.db, consent_request.client_id),
+        "limit_options": await limit_form.options(request.services.db, env, catalogue),
     }
+
+
+def _limits_shown(consent_request: ConsentRequest, earlier: EarlierConnection | None, now: datetime) -> Limits:
+    """The limits that are filled in: what the application asks for, and what limited its last connection."""
+    asked = consent_request.limits
+    if earlier is None:
+        return asked
+    before = earlier.limits
+    return Limits(
+        limits=asked.limits or before.limits,
+        recipients=before.recipients,
+        expires_at=before.expires_at if before.expires_at is not None and before.expires_at > now else None,
+    )
 
 
 def _form_context(request: Request, request_id: str, person: Person) -> dict[str, Any]:

@@ -27,7 +27,7 @@ async def preview(request: Request, caller: Person, client_id: str) -> Response:
     client = await get_client(request, caller, client_id)
     settings = await payment_settings.of(request.services.db, MerchantEnv(caller.merchant_id, request.mode or "test"))
     imagined = _imagined(request, caller, client, settings.branding.support_email)
-    context = consent.page_context(request, caller, imagined, consent.DEFAULT_SELECTED)
+    context = await consent.page_context(request, caller, imagined, consent.DEFAULT_SELECTED)
     return page(request, "dashboard/consent/page.html", preview=True, nothing_selected=False, client=client, **context)
 
 

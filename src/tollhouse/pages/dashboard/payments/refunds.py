@@ -120,7 +120,7 @@ async def show_refund(
         try:
             new = filled.new(currency)
             _require_receiver(person, env, new)
-            preview = await request.transact(lambda work: preview_refund(work, env, transaction_id, new, may_withdraw=True))
+            preview = await request.transact(lambda work: preview_refund(work, env, transaction_id, new, by=None))
             payment = preview.payment
         except (NotFound, RoleForbidden):
             raise
@@ -307,7 +307,7 @@ async def confirm(request: Request, caller: Person, env: MerchantEnv, transactio
                 raise PaymentChanged(CHANGED)
             new = filled.new(request.services.catalogue.currencies[current.currency])
             _require_receiver(caller, env, new)
-            made, _ = await actions.request(work, env, transaction_id, new, may_withdraw=True)
+            made, _ = await actions.request(work, env, transaction_id, new, by=None)
             await team.ensure_refund_allowed(work, caller, made.id)
             if made.cost[1] > cost_minor:
                 raise PaymentChanged(COSTS_MORE)
