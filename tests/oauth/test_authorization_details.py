@@ -91,7 +91,6 @@ async def test_a_merchant_removes_limits_or_adds_some(alice: Actor, bob: Actor) 
 async def test_recipients_the_end_and_proposals_are_chosen_and_filled_in_at_the_renewal(alice: Actor, bob: Actor) -> None:
     app, nina = await application(bob), await saved(alice)
     typed = {"recipients": "selected", "recipient": nina, "expires_on": "2999-01-01", "proposals_only": "on"}
-    typed |= {"limits.0.kind": "withdrawals"}
     again = (await answer(app, alice, typed | {"recipients": "any"})).ok(422)
     assert set(wrong(again)) == {"recipients"}
     back = (await answer(app, alice, typed)).ok(303)
