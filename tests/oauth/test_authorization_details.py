@@ -102,8 +102,8 @@ async def test_recipients_the_end_and_proposals_are_chosen_and_filled_in_at_the_
     (await app.api(token, "POST", "/withdrawals", TO_NINA, "1")).refused("proposal_required", 403)
     given = changed(await newest(alice, "grant.given"))
     assert (given["recipients"], given["proposals_only"]) == ((None, [nina]), (None, True))
-    for asks in ({}, {"authorization_details": details(ASKED)}):
-        started = (await alice.send("GET", app.authorize_path(SCOPE, **asks))).ok(303)
+    for details_sent in ({}, {"authorization_details": details(ASKED)}):
+        started = (await alice.send("GET", app.authorize_path(SCOPE, **details_sent))).ok(303)
         shown = (await alice.send("GET", started.location)).ok().text
         assert f'value="{nina}" checked' in shown
         assert 'type="date" value="2999-01-01"' in shown

@@ -183,7 +183,7 @@ async def test_writes_and_missing_scopes(app: Application, signer: Signer, token
     assert asked == 'DPoP error="insufficient_scope", scope="payments:write"'
 
 
-async def test_a_refund_to_another_receiver_asks_for_the_scope_by_the_scheme_of_the_caller(alice: Actor, bob: Actor) -> None:
+async def test_a_refund_to_another_receiver_needs_the_scope_by_the_scheme_of_the_caller(alice: Actor, bob: Actor) -> None:
     paid, app, signer = await sell(alice), await application(bob), Signer()
     token = (await bound(app, alice, signer, "payments:read payments:write"))["access_token"]
     path = f"{INTEGRATION}/transactions/{paid['id']}/refunds"

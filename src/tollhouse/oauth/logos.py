@@ -8,21 +8,20 @@ from datetime import datetime, timedelta
 from tollhouse.accounts.settings.logo_images import read_square
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.oauth import documents
+from tollhouse.oauth import clients_store, documents
 from tollhouse.platform.database.pool import Pool
 
-GET_URI = "SELECT logo_uri FROM oauth_clients WHERE id = $1"
 MAX_AGE = timedelta(days=1)
 
 
 async def has_logo(db: Pool, client_id: str) -> bool:
     """Whether the application names a logo."""
-    return await _uri(db, client_id) is not None
+    return await clients_store.get_logo_uri(db, client_id) is not None
 
 
 async def get(services: Services, client_id: str, now: datetime) -> bytes | None:
     """The logo of an application as a PNG, at most a day old; None without one that can be loaded and read."""
-    uri = await _uri(services.db, client_id)
+    uri = await clients_store.get_logo_uri(services.db, client_id)
     if uri is None:
         return None
     try:
@@ -30,8 +29,3 @@ async def get(services: Services, client_id: str, now: datetime) -> bytes | None
         return await read_square(found.body)
     except (documents.FetchError, ValidationFailed):
         return None
-
-
-async def _uri(db: Pool, client_id: str) -> str | None:
-    row = await db.fetchrow(GET_URI, client_id)
-    return None if row is None else row["logo_uri"]
