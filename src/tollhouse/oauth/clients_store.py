@@ -173,7 +173,6 @@ FIND_CREDENTIALS = """
 """
 
 FIND_MANY_CREDENTIALS = for_many(FIND_CREDENTIALS, "text")
-GET_LOGO_URI = "SELECT logo_uri FROM oauth_clients WHERE id = $1"
 
 
 class NewSecret(Struct, frozen=True):
@@ -181,12 +180,6 @@ class NewSecret(Struct, frozen=True):
 
     hash: bytes
     hint: str | None
-
-
-async def get_logo_uri(db: Pool, client_id: str) -> str | None:
-    """Where the logo of an application is; None if it names none, or does not exist."""
-    row = await db.fetchrow(GET_LOGO_URI, client_id)
-    return None if row is None else row["logo_uri"]
 
 
 async def insert(

@@ -8,6 +8,7 @@ from tollhouse.kernel.ids import ClientId
 from tollhouse.platform.database.pool import Pool
 
 FIND = "SELECT body, fetched_at FROM oauth_documents WHERE url = $1"
+GET_LOGO_URI = "SELECT logo_uri FROM oauth_clients WHERE id = $1"
 SAVE = """
     INSERT INTO oauth_documents AS d (url, body, fetched_at) VALUES ($1, $2, $3)
     ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at = excluded.fetched_at
@@ -85,3 +86,9 @@ async def save(db: Pool, url: str, document: Document) -> None:
 async def save_client(db: Pool, client: DocumentClient, now: datetime) -> None:
     """Store an application as its document describes it now. A change ends its pending requests and unused codes."""
     await db.execute(SAVE_CLIENT, *structs.astuple(client), now)
+
+
+async def get_logo_uri(db: Pool, client_id: str) -> str | None:
+    """Where the logo of an application is; None if it names none, or does not exist."""
+    row = await db.fetchrow(GET_LOGO_URI, client_id)
+    return None if row is None else row["logo_uri"]

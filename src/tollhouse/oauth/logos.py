@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from tollhouse.accounts.settings.logo_images import read_square
 from tollhouse.http.services import Services
 from tollhouse.kernel.errors import ValidationFailed
-from tollhouse.oauth import clients_store, documents
+from tollhouse.oauth import documents, documents_store
 from tollhouse.platform.database.pool import Pool
 
 MAX_AGE = timedelta(days=1)
@@ -16,12 +16,12 @@ MAX_AGE = timedelta(days=1)
 
 async def has_logo(db: Pool, client_id: str) -> bool:
     """Whether the application names a logo."""
-    return await clients_store.get_logo_uri(db, client_id) is not None
+    return await documents_store.get_logo_uri(db, client_id) is not None
 
 
 async def get(services: Services, client_id: str, now: datetime) -> bytes | None:
     """The logo of an application as a PNG, at most a day old; None without one that can be loaded and read."""
-    uri = await clients_store.get_logo_uri(services.db, client_id)
+    uri = await documents_store.get_logo_uri(services.db, client_id)
     if uri is None:
         return None
     try:
