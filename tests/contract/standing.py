@@ -11,8 +11,8 @@ from uuid import uuid4
 import msgspec
 
 from tests.accounts.merchants.authenticator import elsewhere
-from tests.accounts.passkeys import soft_authenticator
 from tests.cast import CALLBACK, PASSWORD, Actor, Application, application, every_scope, sign_up
+from tests.contract.people import People
 from tests.payments.shop import choose, open_link, pay
 from tests.running import Service
 from tollhouse.accounts.settings.model import NewSettings
@@ -22,7 +22,18 @@ Json = dict[str, Any]
 SETTINGS = tuple(field.encode_name for field in msgspec.structs.fields(NewSettings))
 EURO_TO_DOLLAR: Json = {"from_currency": "EUR", "to_currency": "USD", "amount": "0.10"}
 PROPOSAL: Json = {"operation": "conversions", "body": EURO_TO_DOLLAR}
+NEVER_LONG_AGO = "UPDATE sessions SET proved_at = now() + interval '1 day'"
+"""However long the tests take, everybody has just signed in."""
 WEBHOOK = "http://127.0.0.1:9999/hook"
+
+
+OF_DORA: dict[str, Callable[[], Json]] = {
+    "add_customer_note": lambda: {"note": "Wants invoices by post."},
+    "read_all_notifications": lambda: {"mode": "test"},
+    "save_notification_preferences": lambda: {"preferences": [{"kind": "dispute_opened", "mail": "daily"}]},
+    "request_address": lambda: {"email": f"{uuid4()}@example.com"},
+}
+"""Bodies about what is hers alone."""
 
 
 class Standing:
@@ -36,6 +47,7 @@ class Standing:
         self._loop = asyncio.new_event_loop()
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._stack = AsyncExitStack()
+        self._people = People(service, self._stack)
 
     def move_in(self) -> None:
         """Sign up, connect, sell."""
@@ -49,19 +61,9 @@ class Standing:
         self._thread.join()
         self._loop.close()
 
-    @property
-    def cookie(self) -> str:
-        """Dora's session."""
-        return _cookie(self._dora)
-
-    @property
-    def passkey_cookie(self) -> str:
-        """The browser at which Pat signs in with a passkey."""
-        return _cookie(self._pats_browser)
-
-    def spare_cookie(self) -> str:
-        """A session that may be ended, or go on under another id."""
-        return self._do(self._sign_in_and_go())
+    def cookie(self, operation_id: str) -> str:
+        """The session of who sends this operation: of one whom it changes, or Dora's."""
+        return _cookie(self._do(self._people.sender(operation_id)) or self._dora)
 
     @property
     def api_key(self) -> str:
@@ -111,8 +113,11 @@ class Standing:
             "cancel_proposal": lambda: {"proposal_id": self._do(self._proposed())},
             "approve_proposal": lambda: {"proposal_id": self._do(self._proposed_to_dora())},
             "reject_proposal": lambda: {"proposal_id": self._do(self._proposed_to_dora())},
+            "delete_customer_note": lambda: {"note_id": self._do(self._noted())},
+            "add_customer_note": lambda: self._do(self._without_notes()),
         }
-        return self._ids | (spent[operation_id]() if operation_id in spent else {})
+        ids = self._ids | self._do(self._people.path_values(operation_id))
+        return ids | (spent[operation_id]() if operation_id in spent else {})
 
     def good_body(self, operation_id: str, path_values: Json) -> Json | None:
         """A body that is accepted; None where there is nothing to say."""
@@ -125,8 +130,6 @@ class Standing:
             "change_grant": lambda: {"scopes": ["account:read"]},
             "make_api_key": lambda: {"name": "Till", "mode": "test", "scopes": ["payments:read"]},
             "sign_in": lambda: {"email": self._dora.email, "password": PASSWORD},
-            "sign_in_by_passkey": lambda: {"assertion": self._do(self._asserted())},
-            "confirm_session": lambda: {"password": PASSWORD},
             "generate_secret": lambda: {"mode": "test"},
             "activate_secret": lambda: {"mode": "test"},
             "open_link": lambda: {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"},
@@ -163,8 +166,9 @@ class Standing:
             "advance_clock": lambda: {"seconds": 1},
             "sign_up": lambda: {"email": f"{uuid4()}@example.com", "password": PASSWORD, "business_name": "Erin's Eggs"},
             **self._protocol_bodies(),
+            **OF_DORA,
         }.get(operation_id)
-        return make() if make else None
+        return make() if make else self._do(self._people.body(operation_id))
 
     def _protocol_bodies(self) -> dict[str, Callable[[], Json]]:
         return {
@@ -192,15 +196,15 @@ class Standing:
         self._dora: Actor = await come(sign_up(self.service, "dora", "Dora's Desk"))
         self._alice: Actor = await come(sign_up(self.service, "alice", "Alice's Coffee"))
         bob: Actor = await come(sign_up(self.service, "bob", "Bob's Books"))
-        pat: Actor = await come(sign_up(self.service, "pat", "Pat's Pies"))
-        self._passkey = await soft_authenticator.added(pat)
-        self._pats_browser: Actor = await come(elsewhere(pat))
         self._app: Application = await application(bob)
         scopes = await every_scope(bob)
         self.token: str = (await self._app.connect(self._alice, " ".join(scopes)))["access_token"]
         await self._alice.key()
         await self._sell()
         await self._connect_dora()
+        await self._furnish_dora()
+        await self._people.move_in()
+        await self.service.sql(NEVER_LONG_AGO)
         self._settings: Json = {
             "name": "Northwind Ledger",
             "client_type": "confidential",
@@ -249,7 +253,8 @@ class Standing:
         return (await self._alice.get(f"/{listed}")).ok().body[listed][0]["id"]
 
     async def _connect_dora(self) -> None:
-        """An application of Dora's that Alice is connected to, and a grant that Dora has given."""
+        """A customer of Dora's, an application of hers that Alice is connected to, and a grant that she has given."""
+        await open_link(self._dora, customer_email="anna@example.com")
         own = await application(self._dora)
         await own.connect(self._alice, "account:read")
         self._announcing = (await application(self._dora, connection_webhook_url="https://127.0.0.1:9999/told")).client_id
@@ -262,13 +267,30 @@ class Standing:
         self._dora_project: str = opened.ok(201).body["id"]
         self._ids |= {"client_id": own.client_id, "grant_id": shown["connections"][0]["grant_id"]}
 
-    async def _asserted(self) -> Json:
-        options = (await self._pats_browser.dashboard("POST", "/login/passkey/options")).ok().body
-        return self._passkey.get(options)
+    async def _furnish_dora(self) -> None:
+        """What is hers by now, and a session at another browser."""
+        async with elsewhere(self._dora) as other:
+            await other.sign_in()
+        customers, notifications, sessions = [
+            (await self._dora.dashboard("GET", path)).ok().body[path.split("?")[0][1:]]
+            for path in ("/customers?mode=test", "/notifications?mode=test", "/sessions")
+        ]
+        [there] = [session for session in sessions if not session["is_current"]]
+        self._ids |= {
+            "customer_id": customers[0]["id"],
+            "notification_id": notifications[0]["id"],
+            "session_id": there["session_id"],
+        }
 
-    async def _sign_in_and_go(self) -> str:
-        async with sign_up(self.service, "erin", "Erin's Eggs") as erin:
-            return _cookie(erin)
+    async def _without_notes(self) -> Json:
+        """A customer has only so many."""
+        await self._dora.sql("DELETE FROM customer_notes WHERE merchant_id = $1::uuid", self._dora.merchant_id)
+        return {}
+
+    async def _noted(self) -> str:
+        await self._without_notes()
+        notes = f"/customers/{self._ids['customer_id']}/notes"
+        return (await self._dora.dashboard("POST", notes, {"note": "Called."})).ok(201).body["id"]
 
     async def _spare_key(self) -> str:
         made = await self._dora.dashboard("POST", "/api-keys", {"name": "Spare", "mode": "test"})
