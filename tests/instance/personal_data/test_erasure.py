@@ -186,3 +186,26 @@ async def test_the_command_wants_a_confirmation(service: Service, alice: Actor) 
     assert (await tollhouse(service, "person", "erase", anna, "--yes")).out == "Nothing to erase.\n"
     listed = await tollhouse(service, "person", "erasures")
     assert all(msgspec.json.decode(line)["email_mac"] for line in listed.out.splitlines())
+
+
+async def test_addresses_that_an_account_had_or_never_got(alice: Actor, carol: Actor, services: Services) -> None:
+    """They are found by themselves, without the other address. Only what was never confirmed is erased by it."""
+    asked, former = someone("asked"), someone("former")
+    insert = """
+        INSERT INTO address_changes (id, user_id, old_email, old_key, new_email, new_key, requested_at, expires_at,
+                                     confirmed_at, undo_until)
+        SELECT gen_random_uuid(), id, $2, $2, $3, $3, now(), now() + interval '1 day', $4, $4 + interval '3 days'
+        FROM users WHERE email = $1
+    """
+    await alice.sql(insert, alice.email, alice.email, asked, None)
+    await carol.sql(insert, carol.email, former, carol.email, clock.now() + LATER / 2)
+    for email, own in ((asked, "new_email"), (former, "old_email")):
+        [found] = (await exported(services, email)).data["address_changes"]
+        assert found[own] == email
+        assert not {alice.email, carol.email} & set(found.values())
+    elsewhere = ErasureRecord(new_id(), clock.stamp(clock.now()), email_mac(services.keys, asked).hex())
+    assert await find_to_repeat(services, [elsewhere]) == [asked]
+    action, done = await erased(services, former)
+    assert (action, done.deleted, [one.table for one in done.kept]) == (None, {}, ["address_changes"])
+    assert (await erased(services, asked))[1] == PersonErasure({"address_changes": 1}, {}, [])
+    assert await tables_with(alice, asked) == set()

@@ -6,6 +6,8 @@ from uuid import uuid4
 import pytest
 
 from tests.accounts.merchants.authenticator import enrol
+from tests.accounts.passkeys.forms import add_by_page
+from tests.accounts.passkeys.soft_authenticator import new_passkey
 from tests.cast import PASSWORD, Actor, Answer, sign_up
 from tests.ledger.accounting.conftest import DATEV
 from tests.pages.console.operator_pages import invite, signed_in_operator, visitor
@@ -97,6 +99,19 @@ async def test_without_a_second_factor_nothing_opens_but_setting_one_up(newcomer
     assert 'href="/operator/security"' in shown
     await enrol(newcomer, "/operator/security")
     (await newcomer.send("GET", "/operator", headers=BROWSER)).ok()
+
+
+async def test_the_last_factor_stays(newcomer: Actor) -> None:
+    root = "/operator/security"
+    authenticator = await enrol(newcomer, root)
+    needed = "Operators need two-factor authentication in live use. Add another factor first."
+    assert needed in (await newcomer.form(f"{root}/off", {"code": authenticator.code()})).ok(409).text
+    (await add_by_page(newcomer, new_passkey(newcomer), root)).ok(303)
+    (await newcomer.form(f"{root}/off", {"code": authenticator.code()})).ok(303)
+    [row] = await newcomer.sql(
+        "SELECT id FROM passkeys WHERE holder_id = (SELECT id FROM operators WHERE email = $1)", newcomer.email
+    )
+    assert needed in (await newcomer.form(f"{root}/passkeys/{row['id']}/remove", {})).ok(409).text
 
 
 async def test_what_changes_anything_needs_recent_authentication(live: Service) -> None:

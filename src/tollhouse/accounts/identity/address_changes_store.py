@@ -77,6 +77,8 @@ DELETE_UNCONFIRMED = """
         ORDER BY requested_at LIMIT $2 FOR UPDATE SKIP LOCKED)
 """
 
+DELETE_OF_ADDRESS = "DELETE FROM address_changes WHERE new_key = $1 AND confirmed_at IS NULL"
+
 
 async def insert(
     tx: Tx, change_id: UUID, user_id: UserId, email: str, key: str, now: datetime, expires_at: datetime
@@ -136,6 +138,11 @@ async def revoke_grants(tx: Tx, user_id: UUID, since: datetime, now: datetime) -
 async def end_invitations(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[Row]:
     """End the invitations that a user sent since then and nobody has accepted: `id`, `merchant_id` and `email`."""
     return await tx.fetch(END_INVITATIONS, user_id, now, since)
+
+
+async def delete_of_address(tx: Tx, email_key: str) -> int:
+    """Delete what was requested and never confirmed to be a change to this address; how many."""
+    return await tx.execute(DELETE_OF_ADDRESS, email_key)
 
 
 async def remove_factor(tx: Tx, user_id: UUID, since: datetime) -> bool:

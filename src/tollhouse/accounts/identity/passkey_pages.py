@@ -1,5 +1,6 @@
 """The pages of an account's passkeys, for users and for operators: adding, renaming and removing them."""
 
+from collections.abc import Awaitable, Callable
 from typing import Any
 from uuid import UUID
 
@@ -9,6 +10,7 @@ from tollhouse.accounts.identity import assertions, passkeys, second_factor
 from tollhouse.accounts.identity import webauthn_model as webauthn
 from tollhouse.accounts.identity.browsers import browser_of, system_of, user_agent_of
 from tollhouse.accounts.identity.passkeys import NewPasskey
+from tollhouse.accounts.identity.second_factor import LastSecondFactor
 from tollhouse.accounts.identity.two_factor_account import AccountOf, TwoFactorAccount
 from tollhouse.accounts.identity.webauthn_model import CREATED, PasskeyRegistration, PasskeysUnavailable
 from tollhouse.http.forms import by_field
@@ -22,12 +24,13 @@ def add_operations(
     operations: Operations,
     root: str,
     account_of: AccountOf,
+    start: Callable[[Request, TwoFactorAccount, ApiError], Awaitable[Response]],
     *,
     read: Guard,
     write: Guard,
     recent_authentication: RecentAuthentication,
 ) -> None:
-    """Declare the pages below `root`."""
+    """Declare the pages below `root`, where `start` shows an error."""
     path = f"{root}/passkeys"
 
     @operations.add("GET", f"{path}/new", guard=read, recent_authentication=recent_authentication)
@@ -59,11 +62,13 @@ def add_operations(
     @operations.add("POST", f"{path}/{{passkey_id}}/remove", guard=write, recent_authentication=recent_authentication)
     async def remove_passkey(request: Request, caller: Any, passkey_id: UUID) -> Response:
         """Remove a passkey. A second submission finds it removed already."""
-        holder = account_of(request, caller).holder
+        account = account_of(request, caller)
         try:
-            await request.transact(lambda work: passkeys.remove(work, holder, passkey_id))
+            await request.transact(lambda work: passkeys.remove(work, account.holder, passkey_id))
         except NotFound:
             return see_other(root)
+        except LastSecondFactor as error:
+            return await start(request, account, error)
         return see_other(f"{root}?done=removed")
 
 

@@ -13,7 +13,7 @@ from tollhouse.accounts.identity import passkeys_store as store
 from tollhouse.accounts.identity import webauthn_model as webauthn
 from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.passkeys_store import Passkey
-from tollhouse.accounts.identity.second_factor import replace_backup_codes
+from tollhouse.accounts.identity.second_factor import lock_factors, replace_backup_codes
 from tollhouse.accounts.identity.webauthn_model import (
     CreationOptions,
     PasskeyRegistration,
@@ -190,12 +190,14 @@ async def rename(work: Work, holder: Holder, passkey_id: UUID, name: str) -> Pas
 
 
 async def remove(work: Work, holder: Holder, passkey_id: UUID) -> None:
-    """Remove a passkey; the last factor turns two-factor authentication off. Raises `NotFound`."""
-    await store.lock_holder(work.tx, holder.kind, holder.holder_id)
+    """Remove a passkey; the last factor turns two-factor authentication off. Raises `NotFound` and `LastSecondFactor`."""
+    refusal = await lock_factors(work, holder)
     name = await store.delete(work.tx, holder.holder_id, passkey_id)
     if name is None:
         raise NotFound
-    is_off = await second_factor_store.state(work.tx, holder.holder_id) is None
+    is_off = not await second_factor_store.has_any(work.tx, holder.holder_id)
+    if is_off and refusal is not None:
+        raise refusal
     await second_factor_store.delete_unprotected_codes(work.tx, holder.holder_id)
     await _record_event(work, holder, "passkey.removed", passkey_id, name)
     facts = {"name": mail_name(name)} | ({"last": "yes"} if is_off else {})

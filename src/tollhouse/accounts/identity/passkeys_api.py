@@ -17,6 +17,7 @@ from tollhouse.accounts.identity.passkeys import (
     PasskeyView,
     TooManyPasskeys,
 )
+from tollhouse.accounts.identity.second_factor import LastSecondFactor
 from tollhouse.accounts.identity.webauthn_model import (
     ChallengeExpired,
     CreationOptions,
@@ -83,11 +84,11 @@ async def rename_passkey(request: Request, caller: Person, passkey_id: UUID, bod
     "/passkeys/{passkey_id}",
     guard=signed_in_while_suspended("own"),
     status=204,
-    errors=(NotFound,),
+    errors=(NotFound, LastSecondFactor),
     recent_authentication="always",
 )
 async def remove_passkey(request: Request, caller: Person, passkey_id: UUID, work: Work) -> Response:
-    """Remove a passkey. The last factor turns two-factor authentication off."""
+    """Remove a passkey. The last factor turns two-factor authentication off, unless a merchant account requires it."""
     await passkeys.remove(work, Holder.of(request, caller), passkey_id)
     return Response(status_code=204)
 

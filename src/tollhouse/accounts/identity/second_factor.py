@@ -17,9 +17,9 @@ from pyotp.totp import TOTP
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
-from tollhouse.accounts.identity import assertions, throttle
+from tollhouse.accounts.identity import assertions, passkeys_store, throttle
 from tollhouse.accounts.identity import second_factor_store as store
-from tollhouse.accounts.identity.assertions import Assertion
+from tollhouse.accounts.identity.assertions import Assertion, Holder
 from tollhouse.accounts.identity.credentials import failure_limits_of
 from tollhouse.accounts.identity.key_rotation import EncryptedTable
 from tollhouse.accounts.identity.throttle import RateLimited
@@ -27,6 +27,7 @@ from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import BACKUP_CODES, CODE_PERIOD_S, ENROLMENT_S
+from tollhouse.kernel.text import Text
 from tollhouse.kernel.tokens import digest
 from tollhouse.platform.database.pool import Pool, Row, Tx
 from tollhouse.platform.encryption import DecryptionError, Encrypted, KeyRing
@@ -83,6 +84,18 @@ class SecondFactorChanged(ApiError):
     code, status = "second_factor_changed", 409
     message = "Two-factor authentication was changed in the meantime. This request changed nothing."
     solution = "Load the page again."
+
+
+class LastSecondFactor(ApiError):
+    """409: a merchant of the user, or live use, requires a second factor, and this is the last one."""
+
+    code, status = "last_second_factor", 409
+    message = "Operators need two-factor authentication in live use. Add another factor first."
+    solution = "Add a passkey or an authenticator first, or ask an owner to require second factors no longer."
+
+    def __init__(self, business_name: str = "") -> None:
+        required = Text("%(business)s requires two-factor authentication. Add another factor first.", business=business_name)
+        super().__init__(required if business_name else None)
 
 
 async def state(db: Pool, holder_id: UUID) -> FactorState | None:
@@ -153,15 +166,32 @@ async def renew_backup_codes(request: Request, holder_id: UUID, code: str | Asse
     return codes
 
 
-async def turn_off(request: Request, holder_id: UUID, code: str | Assertion, also: Action) -> None:
-    """Remove the authenticator and run `also`. Passkeys and, with them, backup codes stay. Raises what `confirm` raises."""
+async def turn_off(request: Request, holder: Holder, code: str | Assertion, also: Action) -> None:
+    """Remove the authenticator and run `also`. Passkeys and, with them, backup codes stay.
+
+    Raises what `confirm` raises, and `LastSecondFactor`.
+    """
 
     async def action(work: Work) -> None:
-        await store.remove_authenticator(work.tx, holder_id)
-        await _record_event(work, request, holder_id, "second_factor.off")
+        refusal = await lock_factors(work, holder)
+        await store.remove_authenticator(work.tx, holder.holder_id)
+        if refusal is not None and not await store.has_any(work.tx, holder.holder_id):
+            raise refusal
+        await _record_event(work, request, holder.holder_id, "second_factor.off")
         await also(work)
 
-    await _use_code(request, holder_id, code, action, "authenticator")
+    await _use_code(request, holder.holder_id, code, action, "authenticator")
+
+
+async def lock_factors(work: Work, holder: Holder) -> LastSecondFactor | None:
+    """Lock an account against other removals; the error if its last factor must stay, or None."""
+    refusal = None
+    if holder.person is None:
+        refusal = LastSecondFactor() if work.services.settings.is_live_use else None
+    elif name := await store.lock_requiring(work.tx, holder.holder_id):
+        refusal = LastSecondFactor(name)
+    await passkeys_store.lock_holder(work.tx, holder.kind, holder.holder_id)
+    return refusal
 
 
 def step_of(totp: TOTP, code: str, now: datetime) -> int | None:

@@ -57,7 +57,7 @@ def add_operations(
     ):
         add(method, path, action, recent_authentication)
     passkey_pages.add_operations(
-        operations, root, account_of, read=read, write=write, recent_authentication=recent_authentication
+        operations, root, account_of, _start, read=read, write=write, recent_authentication=recent_authentication
     )
 
 
@@ -136,7 +136,7 @@ async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:
     try:
         await second_factor.turn_off(
             request,
-            account.holder.holder_id,
+            account.holder,
             await _proof(request, account),
             lambda work: passkeys.announce_factor(work, account.holder, "factor_off"),
         )

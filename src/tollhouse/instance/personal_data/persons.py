@@ -13,7 +13,7 @@ import msgspec
 
 from tollhouse.accounts.approvals.model import OperatorAction, OperatorContext, OperatorRefusedError
 from tollhouse.accounts.approvals.record import record_action
-from tollhouse.accounts.identity import users_store
+from tollhouse.accounts.identity import address_changes_store, users_store
 from tollhouse.accounts.identity.credentials import email_errors, email_key
 from tollhouse.accounts.mail import store as mail_store
 from tollhouse.accounts.mail.model import mail_name
@@ -40,6 +40,7 @@ BOOKKEEPING = "Bookkeeping is kept for its legal period (GDPR Art. 17(3)(b)). It
 AUDIT_LOG = "The audit log proves who did what (GDPR Art. 17(3)(e)). Lines are deleted after {days} days."
 EVENTS = "Bodies can contain the address. They are deleted {days} days after the end of their month."
 RESPONSES = "Stored responses of the API can contain the address. They are deleted after {days} days."
+FORMER = "Addresses that an account had say who could sign in, and undo a change of them. They are deleted with the account."
 ALWAYS = "They are kept without an end: {setting} is 0."
 KEPT_OF_LINKS = (
     "payment_links",
@@ -93,7 +94,12 @@ async def erase_person(
                 id=user["only_owner_of"],
             )
         )
-    kept = list_kept(await collect(work, address, with_accounts=True), work.services.settings)
+    found = await collect(work, address, with_accounts=True)
+    kept = list_kept(found, work.services.settings)
+    # An account that has the address now is deleted, with those that it had before.
+    former = [] if user is not None else [one for one in found.get("address_changes", ()) if "confirmed_at" in one]
+    if former:
+        kept.append(KeptData("address_changes", len(former), FORMER))
     erasure = await _erase(work, address, None if user is None else user["id"], kept)
     if dry_run:
         raise DryRun(erasure)
@@ -124,11 +130,13 @@ async def _erase(work: Work, address: str, user_id: UUID | None, kept: list[Kept
         "saved_filters": await saved_filters_store.delete_containing(tx, address),
         "mails": await mail_store.delete_of_person(tx, address, user_id),
         "invitations": await team_store.delete_of_address(tx, email_key(address)),
+        "address_changes": await address_changes_store.delete_of_address(tx, email_key(address)),
     }
     if user_id is not None:
         deleted["saved_filters"] += await saved_filters_store.delete_of_user(tx, user_id)
         deleted["notifications"] = await notifications_store.delete_of_user(tx, user_id, mail_name(address))
-        deleted |= await users_store.delete_user(tx, user_id)
+        for table, number in (await users_store.delete_user(tx, user_id)).items():
+            deleted[table] = deleted.get(table, 0) + number
     cleared = {"payment_links.customer_email": len(links)}
     return PersonErasure(_without_zeros(deleted), _without_zeros(cleared), kept)
 

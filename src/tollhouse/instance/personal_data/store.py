@@ -73,6 +73,14 @@ INVITATIONS = """
     SELECT m.business_name AS merchant, i.email, i.role, i.created_at, i.expires_at, i.ended_at
     FROM invitations i JOIN merchants m ON m.id = i.merchant_id WHERE i.email_key = lower($1) ORDER BY i.created_at, i.id
 """
+# Of users who have another address now. That one is not named: an address can have come to somebody else, or was mistyped.
+ADDRESS_CHANGES_OF_ADDRESS = """
+    SELECT CASE WHEN c.old_key = lower($1) THEN c.old_email END AS old_email,
+           CASE WHEN c.new_key = lower($1) THEN c.new_email END AS new_email,
+           c.requested_at, c.withdrawn_at, c.confirmed_at, c.undone_at
+    FROM address_changes c JOIN users u ON u.id = c.user_id
+    WHERE lower($1) IN (c.old_key, c.new_key) AND u.email_key <> lower($1) ORDER BY c.requested_at, c.id
+"""
 OPERATORS = "SELECT id, email, created_at, closed_at FROM operators WHERE lower(email_key) = lower($1)"
 OPERATOR_ACTIONS = """
     SELECT id, at, action, merchant_id, mode FROM operator_actions WHERE lower(operator) = lower($1) ORDER BY at, id
@@ -158,6 +166,7 @@ OF_USER: Mapping[str, str] = {
 }
 OF_ADDRESS: Mapping[str, str] = {
     "invitations": INVITATIONS,
+    "address_changes": ADDRESS_CHANGES_OF_ADDRESS,
     "mails": MAILS,
     "customer_notes": CUSTOMER_NOTES,
     "operators": OPERATORS,
@@ -198,6 +207,12 @@ ERASURES = "SELECT id, email_mac, at FROM data_subject_requests WHERE kind = 'er
 USER_ADDRESSES = "SELECT email_key AS email FROM users WHERE email_key > $1 ORDER BY email_key LIMIT $2"
 MAIL_ADDRESSES = """
     SELECT DISTINCT recipient AS email FROM mails WHERE recipient > $1 ORDER BY recipient LIMIT $2
+"""
+OTHER_ADDRESSES = """
+    SELECT DISTINCT a.email FROM (
+        SELECT new_key AS email FROM address_changes WHERE confirmed_at IS NULL
+        UNION ALL SELECT email_key FROM invitations) a
+    WHERE a.email > $1 ORDER BY a.email LIMIT $2
 """
 CUSTOMER_MODES = """
     SELECT m.id, modes.mode FROM merchants m CROSS JOIN (VALUES ('live'), ('test')) AS modes (mode)
@@ -251,8 +266,8 @@ async def list_erasures(db: Pool) -> Sequence[Row]:
 
 
 async def iterate_addresses(db: Pool) -> AsyncIterator[list[str]]:
-    """Every address of users, customers and emails, in batches; an address can come several times."""
-    for sql in (USER_ADDRESSES, MAIL_ADDRESSES):
+    """Every address of users, customers, invitations and emails, in batches; an address can come several times."""
+    for sql in (USER_ADDRESSES, MAIL_ADDRESSES, OTHER_ADDRESSES):
         async for found in _pages(db, sql):
             yield found
     for merchant in await db.fetch(CUSTOMER_MODES):

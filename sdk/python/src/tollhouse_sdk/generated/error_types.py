@@ -335,6 +335,12 @@ class LastOwner(ApiError):
     code = "last_owner"
 
 
+class LastSecondFactor(ApiError):
+    """The error code `last_second_factor`."""
+
+    code = "last_second_factor"
+
+
 class MethodUnavailable(ApiError):
     """The error code `method_unavailable`."""
 
