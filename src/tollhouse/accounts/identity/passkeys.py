@@ -191,13 +191,13 @@ async def rename(work: Work, holder: Holder, passkey_id: UUID, name: str) -> Pas
 
 async def remove(work: Work, holder: Holder, passkey_id: UUID) -> None:
     """Remove a passkey; the last factor turns two-factor authentication off. Raises `NotFound` and `LastSecondFactor`."""
-    refusal = await lock_factors(work, holder)
+    error = await lock_factors(work, holder)
     name = await store.delete(work.tx, holder.holder_id, passkey_id)
     if name is None:
         raise NotFound
     is_off = not await second_factor_store.has_any(work.tx, holder.holder_id)
-    if is_off and refusal is not None:
-        raise refusal
+    if is_off and error is not None:
+        raise error
     await second_factor_store.delete_unprotected_codes(work.tx, holder.holder_id)
     await _record_event(work, holder, "passkey.removed", passkey_id, name)
     facts = {"name": mail_name(name)} | ({"last": "yes"} if is_off else {})

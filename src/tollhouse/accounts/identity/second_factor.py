@@ -173,10 +173,10 @@ async def turn_off(request: Request, holder: Holder, code: str | Assertion, also
     """
 
     async def action(work: Work) -> None:
-        refusal = await lock_factors(work, holder)
+        error = await lock_factors(work, holder)
         await store.remove_authenticator(work.tx, holder.holder_id)
-        if refusal is not None and not await store.has_any(work.tx, holder.holder_id):
-            raise refusal
+        if error is not None and not await store.has_any(work.tx, holder.holder_id):
+            raise error
         await _record_event(work, request, holder.holder_id, "second_factor.off")
         await also(work)
 
@@ -185,13 +185,13 @@ async def turn_off(request: Request, holder: Holder, code: str | Assertion, also
 
 async def lock_factors(work: Work, holder: Holder) -> LastSecondFactor | None:
     """Lock an account against other removals; the error if its last factor must stay, or None."""
-    refusal = None
+    error = None
     if holder.person is None:
-        refusal = LastSecondFactor() if work.services.settings.is_live_use else None
+        error = LastSecondFactor() if work.services.settings.is_live_use else None
     elif name := await store.lock_requiring(work.tx, holder.holder_id):
-        refusal = LastSecondFactor(name)
+        error = LastSecondFactor(name)
     await passkeys_store.lock_holder(work.tx, holder.kind, holder.holder_id)
-    return refusal
+    return error
 
 
 def step_of(totp: TOTP, code: str, now: datetime) -> int | None:
