@@ -194,7 +194,8 @@ async def test_addresses_that_an_account_had_or_never_got(alice: Actor, carol: A
     insert = """
         INSERT INTO address_changes (id, user_id, old_email, old_key, new_email, new_key, requested_at, expires_at,
                                      confirmed_at, undo_until)
-        SELECT gen_random_uuid(), id, $2, $2, $3, $3, now(), now() + interval '1 day', $4::timestamptz, $4 + interval '3 days'
+        SELECT gen_random_uuid(), id, $2, $2, $3, $3, now(), now() + interval '1 day',
+               $4::timestamptz, $4 + interval '3 days'
         FROM users WHERE email = $1
     """
     await alice.sql(insert, alice.email, alice.email, asked, None)
