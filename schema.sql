@@ -981,23 +981,26 @@ BEGIN
             FROM ledger_accounts a WHERE a.owner = p_merchant AND a.mode = p_mode AND a.currency = p_currency);
 END $$;
 CREATE FUNCTION public.limits_are_valid(p_limits jsonb) RETURNS boolean
-    LANGUAGE sql IMMUTABLE STRICT
+    LANGUAGE plpgsql IMMUTABLE STRICT
     AS $_$
-    SELECT p_limits ?& '{limits,recipients,expires_at}'
-       AND p_limits - '{limits,recipients,expires_at}'::text[] = '{}' AND jsonb_typeof(p_limits -> 'limits') = 'array'
-       AND jsonb_typeof(p_limits -> 'recipients') IN ('array', 'null')
-       AND jsonb_typeof(p_limits -> 'expires_at') IN ('string', 'null')
-       AND p_limits <> '{"limits": [], "recipients": null, "expires_at": null}'
-       AND (SELECT count(*) = count(DISTINCT (e -> 'kind', e -> 'currency')) FROM jsonb_array_elements(p_limits -> 'limits') e)
-       AND NOT EXISTS (
-           SELECT FROM jsonb_array_elements(p_limits -> 'limits') e
-           WHERE NOT coalesce(
-               e ->> 'kind' IN ('withdrawals', 'refunds', 'balance_payments', 'conversions', 'fulfillments')
-               AND e ->> 'currency' ~ '^[A-Z0-9]{2,12}$'
-               AND coalesce((e ->> 'per_transaction_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
-               AND coalesce((e ->> 'per_day_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
-               AND coalesce((e ->> 'per_month_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991, false))
-$_$;
+BEGIN
+    RETURN (
+        SELECT p_limits ?& '{limits,recipients,expires_at}'
+           AND p_limits - '{limits,recipients,expires_at}'::text[] = '{}' AND jsonb_typeof(p_limits -> 'limits') = 'array'
+           AND jsonb_typeof(p_limits -> 'recipients') IN ('array', 'null')
+           AND jsonb_typeof(p_limits -> 'expires_at') IN ('string', 'null')
+           AND p_limits <> '{"limits": [], "recipients": null, "expires_at": null}'
+           AND (SELECT count(*) = count(DISTINCT (e -> 'kind', e -> 'currency')) FROM jsonb_array_elements(p_limits -> 'limits') e)
+           AND NOT EXISTS (
+               SELECT FROM jsonb_array_elements(p_limits -> 'limits') e
+               WHERE NOT coalesce(
+                   e ->> 'kind' IN ('withdrawals', 'refunds', 'balance_payments', 'conversions', 'fulfillments')
+                   AND e ->> 'currency' ~ '^[A-Z0-9]{2,12}$'
+                   AND coalesce((e ->> 'per_transaction_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
+                   AND coalesce((e ->> 'per_day_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991
+                   AND coalesce((e ->> 'per_month_minor')::bigint, 1) BETWEEN 1 AND 9007199254740991, false))
+    );
+END $_$;
 CREATE FUNCTION public.limits_give_back() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1136,11 +1139,14 @@ BEGIN
     VALUES (p_source, p_kind, c.merchant_id, c.mode, c.spender, p_credential, p_currency, p_amount, present);
 END $$;
 CREATE FUNCTION public.line_items_total(items jsonb) RETURNS numeric
-    LANGUAGE sql IMMUTABLE STRICT PARALLEL SAFE
+    LANGUAGE plpgsql IMMUTABLE STRICT PARALLEL SAFE
     AS $$
-    SELECT coalesce(sum((item ->> 'quantity')::numeric * (item ->> 'unit_amount_minor')::numeric), 0)
-    FROM jsonb_array_elements(items) item
-$$;
+BEGIN
+    RETURN (
+        SELECT coalesce(sum((item ->> 'quantity')::numeric * (item ->> 'unit_amount_minor')::numeric), 0)
+        FROM jsonb_array_elements(items) item
+    );
+END $$;
 CREATE FUNCTION public.members_keep_owner() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1515,14 +1521,6 @@ BEGIN
     END IF;
     RAISE EXCEPTION 'an approved live project changes only by approval' USING ERRCODE = 'integrity_constraint_violation';
 END $$;
-CREATE FUNCTION public.proposals_cancel_of_client() RETURNS trigger
-    LANGUAGE plpgsql
-    AS $$
-BEGIN
-    UPDATE proposals p SET status = 'canceled', ended_at = NEW.suspended_at
-    FROM oauth_grants g WHERE p.status = 'waiting' AND g.id = p.grant_id AND g.client_id = NEW.id;
-    RETURN NULL;
-END $$;
 CREATE FUNCTION public.proposals_cancel_of_grant() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1531,13 +1529,17 @@ BEGIN
     WHERE grant_id = NEW.id AND status = 'waiting';
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.proposals_cancel_of_merchant() RETURNS trigger
+CREATE FUNCTION public.proposals_cancel_of_suspended() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
+DECLARE
+    v_merchant uuid := CASE TG_TABLE_NAME WHEN 'merchants' THEN NEW.id::text END;
+    v_client text := CASE TG_TABLE_NAME WHEN 'oauth_clients' THEN NEW.id::text END;
 BEGIN
     UPDATE proposals p SET status = 'canceled', ended_at = NEW.suspended_at
-    WHERE p.status = 'waiting' AND (p.merchant_id = NEW.id OR p.grant_id IN (
-        SELECT g.id FROM oauth_clients c JOIN oauth_grants g ON g.client_id = c.id WHERE c.merchant_id = NEW.id));
+    WHERE p.status = 'waiting' AND (p.merchant_id = v_merchant OR p.grant_id IN (
+        SELECT g.id FROM oauth_clients c JOIN oauth_grants g ON g.client_id = c.id
+        WHERE c.merchant_id = v_merchant OR c.id = v_client));
     RETURN NULL;
 END $$;
 CREATE TABLE public.proposals (
@@ -5889,8 +5891,8 @@ CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON public.transacti
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
 CREATE TRIGGER stays_closed BEFORE UPDATE ON public.merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION public.ledger_refuse_change();
-CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.merchants FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_merchant();
-CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.oauth_clients FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_client();
+CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.merchants FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_suspended();
+CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.oauth_clients FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_suspended();
 CREATE TRIGGER transactions_transition BEFORE UPDATE OF status ON public.transactions FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER used_once BEFORE UPDATE ON public.operator_approvals FOR EACH ROW EXECUTE FUNCTION public.operator_approvals_refuse_change();
 CREATE TRIGGER used_stay BEFORE DELETE ON public.operator_approvals FOR EACH ROW WHEN ((old.used_at IS NOT NULL)) EXECUTE FUNCTION public.ledger_refuse_change();

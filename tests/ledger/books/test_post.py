@@ -229,3 +229,13 @@ async def test_the_statements_of_a_posting_are_planned_once_per_connection(books
         row = await books.services.db.fetchrow("SELECT proconfig FROM pg_proc WHERE proname = $1", name)
         assert row is not None
         assert row["proconfig"] == ["plan_cache_mode=force_generic_plan"]
+
+
+async def test_no_statement_parses_a_function_of_a_constraint_again(books: Books) -> None:
+    rows = await books.services.db.fetch("""
+        SELECT DISTINCT p.proname FROM pg_constraint c
+        JOIN pg_depend d ON (d.classid, d.objid) = ('pg_constraint'::regclass, c.oid) AND d.refclassid = 'pg_proc'::regclass
+        JOIN pg_proc p ON p.oid = d.refobjid JOIN pg_language l ON l.oid = p.prolang
+        WHERE c.contype = 'c' AND c.connamespace = 'public'::regnamespace AND l.lanname = 'sql'
+    """)
+    assert rows == []
