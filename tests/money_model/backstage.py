@@ -1,15 +1,20 @@
 """What happens behind the counter: operators, the rail of live mode, owners at their dashboard, and the worker."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
+from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID
 
 from tests.cast import person_of
 from tests.money_model.harness import Harness, Merchant
+from tests.money_model.oracle.limits import Terms
 from tests.money_model.oracle.withdrawals import Bank
 from tests.running import CATALOGUE
 from tests.transfers.withdrawals.rails import PENDING
 from tollhouse.accounts.approvals.model import OperatorContext, OperatorRefusedError
+from tollhouse.accounts.spending import limits
+from tollhouse.accounts.spending.limits import LimitsOwner
+from tollhouse.accounts.spending.model import Limit, Limits
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel import clock
 from tollhouse.kernel.actor import Actor
@@ -28,6 +33,7 @@ from tollhouse.transfers.balance_payments.model import PartialAmount
 from tollhouse.transfers.conversions import rules
 from tollhouse.transfers.conversions.model import Conversion
 from tollhouse.transfers.fulfillments import jobs as fulfillment_jobs
+from tollhouse.transfers.orders.store import clock_offset
 from tollhouse.transfers.withdrawals import jobs as withdrawal_jobs
 from tollhouse.transfers.withdrawals import sending, store
 
@@ -119,22 +125,49 @@ class Backstage:
         env, id_, services = self._test, UUID(rule_id), self._services
         return self._harness.run(services.transact(lambda work: rules.apply(work, env, id_), clock.now()))
 
-    def approve_proposal(self, proposal_id: str) -> tuple[str, str | None]:
-        """The merchant approves what was proposed: the outcome, and the ID of what the operation created."""
-        services, by = self._services, Actor("person", str(PERSON))
+    def decide(self, proposal_id: str, *, approved: bool, after: timedelta = timedelta()) -> tuple[str, str | None]:
+        """The merchant approves or rejects a proposal, now or later: the outcome, and the ID of what was created."""
+        services, by, at = self._services, Actor("person", str(PERSON)), clock.now() + after
 
         async def decide() -> tuple[str, str | None]:
-            proposal = await proposals_store.get_of_merchant(
-                services.db, self._test.merchant_id, UUID(proposal_id), clock.now()
-            )
+            proposal = await proposals_store.get_of_merchant(services.db, self._test.merchant_id, UUID(proposal_id), at)
             person = person_of(PERSON, self._test.merchant_id)
             try:
-                done = await proposals.approve(lambda act: services.transact(act, clock.now(), by), person, proposal)
+                if not approved:
+                    await services.transact(lambda work: proposals.reject(work, person, proposal), at, by)
+                    return "ok", None
+                done = await proposals.approve(lambda act: services.transact(act, at, by), person, proposal)
             except ApiError as error:
                 return error.code, None
             return ("ok", str(done.result_id)) if done.error is None else (done.error.code, None)
 
         return self._harness.run(decide())
+
+    def set_limits(
+        self, credential_id: UUID, terms: Terms, recipients: list[str], lasts_s: int | None, *, is_key: bool
+    ) -> None:
+        """The merchant changes the limits of a key or a connection. `lasts_s`: until then by the test clock."""
+        services, owner = self._services, LimitsOwner(self._test, credential_id, is_key, "Agent")
+
+        async def change(work: Work) -> None:
+            present = work.now + await clock_offset(work.tx, self._test)
+            new = Limits(
+                limits=tuple(
+                    Limit(
+                        kind=bound.kind,
+                        currency=bound.currency,
+                        per_transaction_minor=bound.once,
+                        per_day_minor=bound.day,
+                        per_month_minor=bound.month,
+                    )
+                    for bound in terms.bounds
+                ),
+                recipients=None if terms.recipients == "any" else tuple(UUID(each) for each in recipients),
+                expires_at=None if lasts_s is None else present + timedelta(seconds=lasts_s),
+            )
+            await limits.replace(work, owner, new)
+
+        self._harness.run(services.transact(change, clock.now(), Actor("person", str(PERSON))))
 
     def deliver(self, ordered: int) -> None:
         """The worker asks for what was ordered, as if its time had come: some at once, until it has asked for so many."""
@@ -161,18 +194,19 @@ class Backstage:
         return self._outcome(lambda tx: balance_payments.release_as_owner(self._work(tx), *who, id_))
 
     def disconnect(self, payer: Merchant, owner: Merchant, by: str) -> str:
-        """The merchant, or the owner of the application, ends a connection; or the owner ends all that it has."""
-        grant_id = payer.connection.grant_id
-        match by:
-            case "merchant":
-                return self._outcome(lambda tx: connections.revoke_grant(self._work(tx), payer.merchant_id, grant_id))
-            case "owner":
-                who = (owner.merchant_id, owner.client_id)
-                return self._outcome(lambda tx: connections.disconnect_one(self._work(tx), *who, grant_id))
-            case _:
-                return self._outcome(
-                    lambda tx: connections.disconnect_all(self._work(tx), owner.merchant_id, owner.client_id)
-                )
+        """The merchant, or the owner of the application, ends its connections; or the owner ends all that it has."""
+        who = (owner.merchant_id, owner.client_id)
+        if by == "owner of all":
+            return self._outcome(lambda tx: connections.disconnect_all(self._work(tx), *who))
+
+        async def each(tx: Tx) -> None:
+            for connection in payer.connections:
+                if by == "merchant":
+                    await connections.revoke_grant(self._work(tx), payer.merchant_id, connection.grant_id)
+                else:
+                    await connections.disconnect_one(self._work(tx), *who, connection.grant_id)
+
+        return self._outcome(each)
 
     def _work(self, tx: Tx) -> Work:
         return Work(tx, self._services, clock.now())

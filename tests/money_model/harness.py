@@ -34,6 +34,8 @@ from tollhouse.platform.database.digests_store import BEFORE_ALL
 
 T = TypeVar("T")
 AT_ONCE = 50
+CONNECTIONS = 3
+"""How many of each application a merchant has, which are counted together."""
 PRICES = Prices(
     payments={
         "EUR": Fee(fixed=25, bps=140, dispute=1_500),
@@ -65,10 +67,13 @@ OPEN_SHOPS = """
         INSERT INTO merchants (id, business_name, created_at)
         SELECT id, 'Shop', now() FROM unnest($1::uuid[]) AS id
     ), keys AS (
-        INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at)
-        SELECT uuidv7(), s.id, k.mode, 'Key', k.key_hash, $4, 'th', now()
-        FROM unnest($1::uuid[], $2::bytea[], $3::bytea[]) AS s (id, test_hash, live_hash)
-        CROSS JOIN LATERAL (VALUES ('test', test_hash), ('live', live_hash)) AS k (mode, key_hash)
+        INSERT INTO api_keys (id, merchant_id, mode, name, key_hash, scope_mask, hint, created_at, proposals_only)
+        SELECT uuidv7(), s.id, k.mode, 'Key', k.key_hash, $4, 'th', now(), k.proposals_only
+        FROM unnest($1::uuid[], $2::bytea[], $3::bytea[], $6::bytea[], $7::bytea[])
+             AS s (id, test_hash, live_hash, agent_hash, proposer_hash)
+        CROSS JOIN LATERAL (
+            VALUES ('test', test_hash, false), ('live', live_hash, false), ('test', agent_hash, false),
+                   ('test', proposer_hash, true)) AS k (mode, key_hash, proposals_only)
     ), clocks AS (
         INSERT INTO test_clocks (merchant_id, ahead)
         SELECT id, date_trunc('day', now(), 'UTC') + interval '30 h' - now() FROM unnest($1::uuid[]) AS id
@@ -105,13 +110,18 @@ class Connection(NamedTuple):
 
 
 class Merchant(NamedTuple):
-    """A merchant that nothing happened to yet, its own application, and its connection to the partner's."""
+    """A merchant that nothing happened to yet, its own application, and its connections to the partner's.
+
+    Beside its own two keys it has one for an agent, and one for an agent that may only propose.
+    """
 
     merchant_id: MerchantId
     api_key: str
     live_key: str
+    agent_key: str
+    proposer_key: str
     client_id: str
-    connection: Connection
+    connections: tuple[Connection, ...]
 
 
 class Harness:
@@ -133,13 +143,13 @@ class Harness:
             self._open_shops()
         return self._waiting.popleft()
 
-    def connect(self, client_ids: list[str], payers: list[MerchantId]) -> list[Connection]:
-        """Connect merchants to applications, anew."""
-        made = [Connection(new_id(), tokens.mint("that")) for _ in payers]
+    def connect(self, client_ids: list[str], payers: list[MerchantId]) -> list[tuple[Connection, ...]]:
+        """Connect merchants to applications, anew, each some times."""
+        made = [Connection(new_id(), tokens.mint("that")) for _ in range(CONNECTIONS * len(payers))]
         hashes = [tokens.digest(grant.token) for grant in made]
         ids = [grant.grant_id for grant in made]
-        self.run(self.services.db.execute(CONNECT, ids, client_ids, payers, hashes, API.mask))
-        return made
+        self.run(self.services.db.execute(CONNECT, ids, client_ids * CONNECTIONS, payers * CONNECTIONS, hashes, API.mask))
+        return [tuple(made[place :: len(payers)]) for place in range(len(payers))]
 
     def set_policy(self, merchant: Merchant, policy: Policy) -> None:
         """What the merchant wants done with amounts that do not fit."""
@@ -175,11 +185,13 @@ class Harness:
         ids = [MerchantId(new_id()) for _ in range(count)]
         keys = [tokens.mint("th_test") for _ in ids]
         live_keys = [tokens.mint("th_live") for _ in ids]
+        agents, proposers = ([tokens.mint("th_test") for _ in ids] for _ in range(2))
         client_ids = [tokens.public_name("thc") for _ in ids]
-        hashes = [[tokens.digest(key) for key in some] for some in (keys, live_keys)]
-        self.run(self.services.db.execute(OPEN_SHOPS, ids, *hashes, API.mask, client_ids))
+        hashes = [[tokens.digest(key) for key in some] for some in (keys, live_keys, agents, proposers)]
+        self.run(self.services.db.execute(OPEN_SHOPS, ids, *hashes[:2], API.mask, client_ids, *hashes[2:]))
         connections = self.connect([client_ids[place ^ 1] for place in range(count)], ids)
-        made = [Merchant(*facts) for facts in zip(ids, keys, live_keys, client_ids, connections, strict=True)]
+        facts = zip(ids, keys, live_keys, agents, proposers, client_ids, connections, strict=True)
+        made = [Merchant(*each) for each in facts]
         self._waiting.extend(zip(made[::2], made[1::2], strict=True))
 
 

@@ -14,6 +14,7 @@ from tests.money_model.oracle.balances import DECIMALS, GUEST, LIVE, SHOP, Refus
 from tests.money_model.oracle.books import Books
 from tests.money_model.oracle.conversions import Exchange
 from tests.money_model.oracle.fulfillments import UNIT_PRICE, Fulfillment
+from tests.money_model.oracle.limits import Credential
 from tests.money_model.oracle.payments import Link, Payment, Policy
 from tests.money_model.oracle.withdrawals import Withdrawal
 from tollhouse.kernel.money import format_minor
@@ -21,11 +22,13 @@ from tollhouse.kernel.money import format_minor
 STATUS = {
     "application_required": 403,
     "confidential_client_required": 403,
+    "connection_limit_exceeded": 403,
     "conversion_rule_conflict": 409,
     "invalid_state": 409,
     "invalid_token": 401,
     "not_found": 404,
     "payment_charged_back": 409,
+    "proposal_required": 403,
     "quote_already_used": 409,
     "quote_expired": 409,
 }
@@ -33,6 +36,12 @@ STATUS = {
 
 TILL = {SHOP: "the till for the shop", GUEST: "the till for the guest"}
 """Who asks, where a merchant's partner charges it by the token of an application."""
+
+KEY, PROPOSER = "an agent's key", "a proposing agent's key"
+CONNECTED = (TILL[SHOP], "the second till for the shop", "the third till for the shop")
+"""The connections of one application, which are counted together."""
+AGENTS = (KEY, PROPOSER, *CONNECTED)
+SPENDING = {"/withdrawals", "/conversions", "/fulfillments", "/balance-payments"}
 
 
 class History:
@@ -46,10 +55,14 @@ class History:
         self.backstage = Backstage(harness, shop)
         self.merchants: dict[str, Merchant] = {SHOP: shop, GUEST: guest}
         self.credentials = {SHOP: shop.api_key, LIVE: shop.live_key, GUEST: guest.api_key}
-        for payer, merchant in self.merchants.items():
-            self.be_connected(payer, merchant.connection)
+        self.credentials |= {KEY: shop.agent_key, PROPOSER: shop.proposer_key}
+        self.desk = SHOP
+        self.recipients: dict[str, str] = {}
         harness.set_policy(shop, policy)
         self.books = Books(policy, PRICES)
+        self.books.limits.credentials |= {KEY: Credential(KEY), PROPOSER: Credential(PROPOSER, proposals_only=True)}
+        for payer, merchant in self.merchants.items():
+            self.be_connected(payer, merchant.connections)
         self.sent: list[Sent] = []
         self.freed: list[str] = []
         self.touched: set[str] = set()
@@ -57,16 +70,19 @@ class History:
     def request(self, path: str, body: dict[str, Any], action: Callable[[], object], by: str = SHOP) -> Any:
         """POST with a key (a new one, or one that a refusal has freed), and do the deed in the books: the same answer.
 
-        The body of the answer; None where both refuse.
+        The body of the answer; None where both refuse. Whoever is at the desk asks for what the shop spends.
         """
-        expected = self._tell(action)
+        by = self._asking(path, by)
+        expected = self._tell(action, path, by)
         key = self.freed.pop() if self.freed else str(uuid4())
         reply = self.counter.post(path, body, self.credentials[by], key)
         status = 200 if expected == "ok" else STATUS.get(expected, 422)
         found = (reply.outcome, 200 if reply.status == 201 else reply.status)
         assert found == (expected, status), f"POST {path} {body}: {reply.raw.decode()}, in the books {expected}"
         assert not reply.replayed
-        self.touched |= set(self.merchants) if by in TILL.values() else {by}
+        if self.told is not None:
+            _same(reply.body["details"] | {"resets": reply.body["details"]["resets_at"] is not None}, **self.told)
+        self.touched |= {by} & set(self.books.purses) or set(self.merchants)
         if expected != "ok":
             self.freed.append(key)
             return None
@@ -80,10 +96,31 @@ class History:
         self.touched.update(purses)
         return expected == "ok"
 
-    def be_connected(self, payer: str, connection: Connection) -> None:
+    def be_connected(self, payer: str, connections: tuple[Connection, ...]) -> None:
         """The partner's application may charge this merchant from now on."""
-        self.merchants[payer] = self.merchants[payer]._replace(connection=connection)
-        self.credentials[TILL[payer]] = connection.token
+        self.merchants[payer] = self.merchants[payer]._replace(connections=connections)
+        self.credentials[TILL[payer]] = connections[0].token
+        if payer == SHOP:
+            for name, connection in zip(CONNECTED, connections, strict=True):
+                self.credentials[name] = connection.token
+                self.books.limits.replace(name, Credential("the application"))
+
+    def own_id(self, name: str) -> str:
+        """The ID of a key."""
+        return self._get("/account", name)["api_key_id"]
+
+    def same_limits(self) -> None:
+        """What the limits of every key and connection leave is what the books say."""
+        for name, one in self.books.limits.credentials.items():
+            if one.is_alive and one.terms.bounds:
+                shown = {(limit["kind"], limit["currency"]): limit for limit in self._get("/account", name)["limits"]}
+                for bound in one.terms.bounds:
+                    left = {
+                        f"per_{period}_remaining_minor": max(0, minor)
+                        for period, _, minor in self.books.limits.left(one, bound)
+                        if period != "transaction"
+                    }
+                    _same(shown[bound.kind, bound.currency], **left)
 
     def learn_names(self, first: str | None = None) -> None:
         """The books know how many payments there are; the service names them. `first` is named in its answer."""
@@ -152,8 +189,9 @@ class History:
         self.touched.clear()
 
     def same_everything(self) -> None:
-        """All balances, and all that ever moved one, are what the books say."""
+        """All balances and limits, and all that ever moved one, are what the books say."""
         self.same_balances(SHOP, GUEST, LIVE)
+        self.same_limits()
         books = self.books
         self._same_all(self.every("payment-links"), {link.link_id: link for link in books.links}, self.same_link)
         self._same_all(
@@ -200,19 +238,33 @@ class History:
         known = self._is_known(sent.by)
         assert (reply.status, reply.outcome) == ((422, "idempotency_key_reused") if known else (401, "invalid_token"))
 
-    def _tell(self, action: Callable[[], object]) -> str:
+    def _asking(self, path: str, by: str) -> str:
+        """Who asks: the application pays its owner, and everyone else spends in the shop's name."""
+        if path.startswith("/balance-payments"):
+            is_connected = self.desk in CONNECTED
+            taken = by == (TILL[SHOP] if is_connected else SHOP)
+            return self.desk if taken and (path in SPENDING or (is_connected and path.endswith("/capture"))) else by
+        return self.desk if by == SHOP and _spends(path) else by
+
+    def _tell(self, action: Callable[[], object], path: str = "", by: str = SHOP) -> str:
         """Do it in the books: `ok`, or the code of a refusal, which leaves them as they were."""
         before = pickle.dumps(self.books)
+        limits, self.told = self.books.limits, None
         try:
+            limits.by = by if by in limits.credentials else None
+            limits.admit(alone=_spends(path))
             action()
+            limits.by = None
         except RefusedError as refused:
             self.books = pickle.loads(before)  # noqa: S301 - our own
+            self.told = refused.details
             return refused.code
         return "ok"
 
     def _is_known(self, by: str) -> bool:
         """Whether whoever asks still has a credential."""
-        return all(self.books.balance_payments.connected[payer] for payer, till in TILL.items() if till == by)
+        connected = self.books.balance_payments.connected
+        return connected[SHOP] if by in CONNECTED else by != TILL[GUEST] or connected[GUEST]
 
     def _get(self, path: str, by: str = SHOP) -> Any:
         return self.counter.get(path, self.credentials[by])
@@ -243,6 +295,10 @@ class History:
 def _same(shown: dict[str, Any], **kept: Any) -> None:
     differs = {name: (shown[name], value) for name, value in kept.items() if shown[name] != value}
     assert not differs, f"{shown.get('object')} {shown.get('id') or shown.get('currency')}: (shown, in the books) {differs}"
+
+
+def _spends(path: str) -> bool:
+    return path in SPENDING or path.endswith("/refunds")
 
 
 def spelt(minor: int, currency: str) -> str:

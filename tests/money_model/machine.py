@@ -5,10 +5,7 @@ import sys
 from hypothesis import strategies as st
 from hypothesis.stateful import initialize, invariant, rule
 
-from tests.money_model.actions.balance_payments import BalancePaymentActions
-from tests.money_model.actions.conversions import ConversionActions
-from tests.money_model.actions.fulfillments import FulfillmentActions
-from tests.money_model.actions.live_withdrawals import LiveWithdrawalActions
+from tests.money_model.actions.agents import AgentActions
 from tests.money_model.actions.picking import AMOUNTS, ANY, CURRENCIES, PICK
 from tests.money_model.history import History
 from tests.money_model.oracle.balances import SHOP
@@ -23,8 +20,8 @@ POLICIES = st.builds(
 )
 
 
-class MoneyMachine(ConversionActions, LiveWithdrawalActions, BalancePaymentActions, FulfillmentActions):
-    """One history of one merchant, and of a partner with whom it exchanges balance payments."""
+class MoneyMachine(AgentActions):
+    """One history of one merchant, of its agents, and of a partner with whom it exchanges balance payments."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -41,9 +38,9 @@ class MoneyMachine(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
     def fund(self, currency: str, amount: int) -> None:
         self.give(SHOP, currency, amount)
 
-    @rule(seconds=st.sampled_from([5_000, 5_000, 100_000]))
+    @rule(seconds=st.sampled_from([5_000, 5_000, 100_000, 1_300_000]))
     def advance_clock(self, seconds: int) -> None:
-        """No sum of these ends just before a link does, or just before a midnight."""
+        """No sum of these ends just before a link does, or a limit's day or month, or just before a midnight."""
         self.history.request("/test/clock/advance", {"seconds": seconds}, lambda: self.books.advance(seconds))
 
     @rule(pick=PICK)

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import rule
 
 from tests.money_model.actions.picking import CURRENCIES, PARTS, PICK, Actions, mostly
-from tests.money_model.history import TILL, spelt
+from tests.money_model.history import CONNECTED, TILL, spelt
 from tests.money_model.oracle.balance_payments import OWNER, BalancePayment, By
 from tests.money_model.oracle.balances import GUEST, SHOP
 
@@ -14,7 +14,8 @@ PAYERS = st.sampled_from([SHOP, SHOP, GUEST])
 FREE = st.sampled_from(["application", "application", "merchant"])
 ANYBODY = st.sampled_from(["application", "application", "merchant", "owner"])
 LASTS_S = st.sampled_from([None, 3_600, 3_600, 90_000])
-"""How long a reservation lasts: a week left to itself, which no history reaches."""
+"""How long a reservation lasts: a week left to itself."""
+WEEK_S = 604_800
 
 RESERVED, PAID = {"reserved"}, {"captured", "partially_refunded"}
 
@@ -84,6 +85,9 @@ class BalancePaymentActions(Actions):
             done = self.history.backstage.disconnect(merchants[payer], merchants[OWNER[payer]], by)
             assert done == "ok"
             self.books.balance_payments.connected[payer] = False
+            if payer == SHOP:
+                for name in CONNECTED:
+                    self.books.limits.credentials[name].is_alive = False
             self.history.touched.update(OWNER)
 
     def _be_connected(self, payer: str, pick: int) -> None:
@@ -91,8 +95,8 @@ class BalancePaymentActions(Actions):
         if mostly(pick) and not self.books.balance_payments.connected[payer]:
             history = self.history
             owner = history.merchants[OWNER[payer]]
-            [connection] = self.harness.connect([owner.client_id], [history.merchants[payer].merchant_id])
-            history.be_connected(payer, connection)
+            [connections] = self.harness.connect([owner.client_id], [history.merchants[payer].merchant_id])
+            history.be_connected(payer, connections)
             self.books.balance_payments.connected[payer] = True
 
     def _prepare_reservation(self, pick: int) -> None:
@@ -103,7 +107,7 @@ class BalancePaymentActions(Actions):
             self._reserve(payer, "EUR", 1 + pick, 3_600, "application", pick)
 
     def _reserve(self, payer: str, currency: str, amount: int, lasts_s: int | None, by: By, pick: int) -> None:
-        expires_at = None if lasts_s is None or payer == GUEST else self.books.clock + lasts_s
+        expires_at = None if payer == GUEST else self.books.clock + (lasts_s or WEEK_S)
         lasts = {} if lasts_s is None else {"expires_in": lasts_s}
         self._pay(BalancePayment(payer, currency, amount, expires_at), by, pick, capture=False, **lasts)
 

@@ -1,7 +1,6 @@
 """Money across: conversions at the price of now or by a quote, and rules that the worker follows."""
 
 from typing import Any
-from uuid import uuid4
 
 from hypothesis import strategies as st
 from hypothesis.stateful import rule
@@ -13,7 +12,6 @@ from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.conversions import Pair, Quote, Rule, Trigger
 
 PAIRS = st.sampled_from([("EUR", "JPY"), ("JPY", "EUR"), ("EUR", "JPY"), ("JPY", "EUR"), ("EUR", "BTC")])
-PRICED = st.sampled_from([("EUR", "JPY"), ("JPY", "EUR")])
 TRIGGERS = st.sampled_from(["on_payment", "on_threshold"])
 PERCENTS = st.sampled_from([100, 50, 33, 1])
 
@@ -21,16 +19,12 @@ PERCENTS = st.sampled_from([100, 50, 33, 1])
 class ConversionActions(PaymentActions):
     """Conversions between the two currencies that have a price; rules convert what customers bring."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.proposed: list[tuple[str, Pair, int, int]] = []
-
     @rule(pair=PAIRS, amount=st.integers(1, 40_000), at_least=st.none() | st.integers(1, 60_000), pick=PICK)
     def convert(self, pair: Pair, amount: int, at_least: int | None, pick: int) -> None:
         """Mostly whatever it brings."""
         least = 0 if mostly(pick) else at_least or 0
         self.have(SHOP, pair[0], amount, pick)
-        body = _pair(pair) | {"amount": spelt(amount, pair[0])}
+        body = pair_of(pair) | {"amount": spelt(amount, pair[0])}
         body |= {"min_to_amount": spelt(least, pair[1])} if least else {}
         books = self.books
         self._learn_conversion(
@@ -47,35 +41,6 @@ class ConversionActions(PaymentActions):
         if quote is not None:
             self.have(SHOP, quote.exchange.pair[0], quote.exchange.given, pick)
             self._convert_as_quoted(quote)
-
-    @rule(pair=PRICED, amount=st.integers(1, 40_000), at_least=st.none() | st.integers(1, 60_000), pick=PICK)
-    def propose_conversion(self, pair: Pair, amount: int, at_least: int | None, pick: int) -> None:
-        """An agent proposes, and nothing moves."""
-        least = 0 if mostly(pick) else at_least or 0
-        body = _pair(pair) | {"amount": spelt(amount, pair[0])}
-        body |= {"min_to_amount": spelt(least, pair[1])} if least else {}
-        sent = {"operation": "conversions", "body": body}
-        made = self.history.counter.post("/proposals", sent, self.history.credentials[SHOP], str(uuid4()))
-        assert made.status == 201, made.raw
-        self.proposed.append((made.body["id"], pair, amount, least))
-
-    @rule(pick=PICK)
-    def approve_proposal(self, pick: int) -> None:
-        """The merchant approves what was proposed a while ago: it runs once, by what is true now, or moves nothing."""
-        if not self.proposed:
-            return
-        proposal_id, pair, amount, least = self.proposed.pop(pick % len(self.proposed))
-        self.have(SHOP, pair[0], amount, pick)
-        backstage, books, results = self.history.backstage, self.books, list[str | None]()
-
-        def decide() -> str:
-            outcome, result_id = backstage.approve_proposal(proposal_id)
-            results.append(result_id)
-            return outcome
-
-        if self.history.let(decide, lambda: books.conversions.convert(pair, amount, least), SHOP):
-            self.books.conversions.every[-1].conversion_id = results[0] or ""
-        assert backstage.approve_proposal(proposal_id) == ("invalid_state", None)
 
     @rule(pair=PAIRS, trigger=TRIGGERS, threshold=AMOUNTS, percent=PERCENTS)
     def make_rule(self, pair: Pair, trigger: Trigger, threshold: int, percent: int) -> None:
@@ -105,7 +70,7 @@ class ConversionActions(PaymentActions):
             rules.remove(one)
 
     def _make_rule(self, pair: Pair, trigger: Trigger, threshold: int, percent: int) -> None:
-        body = _pair(pair) | {"trigger": trigger, "percent": percent}
+        body = pair_of(pair) | {"trigger": trigger, "percent": percent}
         body |= {"threshold": spelt(threshold, pair[0])} if trigger == "on_threshold" else {}
         books = self.books
         made = self.history.request(
@@ -121,7 +86,7 @@ class ConversionActions(PaymentActions):
     def _quote_conversion(self, pair: Pair, amount: int, requests: str) -> None:
         books = self.books
         name, code = ("amount", pair[0]) if requests == "given" else ("to_amount", pair[1])
-        body = _pair(pair) | {name: spelt(amount, code)}
+        body = pair_of(pair) | {name: spelt(amount, code)}
         shown = self.history.request(
             "/conversion-quotes", body, lambda: books.conversions.quote(pair, books.clock, **{requests: amount})
         )
@@ -152,5 +117,6 @@ class ConversionActions(PaymentActions):
             assert amounts == (done.exchange.given, done.exchange.fee, done.exchange.got)
 
 
-def _pair(pair: Pair) -> dict[str, Any]:
+def pair_of(pair: Pair) -> dict[str, Any]:
+    """The currencies of a request."""
     return {"from_currency": pair[0], "to_currency": pair[1]}

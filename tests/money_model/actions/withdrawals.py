@@ -11,6 +11,7 @@ from tests.money_model.history import spelt
 from tests.money_model.oracle.balances import SHOP
 from tests.money_model.oracle.withdrawals import UNSENT, Quote, Wish, Withdrawal
 
+RECEIVER = "NL91ABNA0417164300"
 FEE_MODES = st.sampled_from(["deduct", "add"])
 WISHES = st.builds(Wish, CURRENCIES, AMOUNTS, FEE_MODES)
 OUTCOMES = ["complete", "complete", "fail", "return", "return", "stick", "process", "reject", "approve"]
@@ -62,7 +63,7 @@ class WithdrawalActions(Actions):
     def request_withdrawal(self, purse: str, wish: Wish) -> bool:
         """Ask for a withdrawal at the price of now; whether there is one then."""
         books = self.books
-        body = {"network_fee_mode": wish.mode, **_body(purse, wish)}
+        body = {"network_fee_mode": wish.mode, **body_of(purse, wish)}
         made = self.history.request("/withdrawals", body, lambda: books.withdrawals.request(purse, wish, books.clock), purse)
         return self._learn_withdrawal(made)
 
@@ -89,7 +90,7 @@ class WithdrawalActions(Actions):
 
     def _withdraw_as_quoted(self, quote: Quote) -> None:
         books = self.books
-        body = {"quote_id": quote.quote_id, **_body(SHOP, quote.wish)}
+        body = {"quote_id": quote.quote_id, **body_of(SHOP, quote.wish)}
         made = self.history.request("/withdrawals", body, lambda: books.withdrawals.request_as_quoted(quote, books.clock))
         self._learn_withdrawal(made)
 
@@ -108,10 +109,11 @@ class WithdrawalActions(Actions):
             self.history.same_withdrawal(one, shown)
 
 
-def _body(purse: str, wish: Wish) -> dict[str, Any]:
+def body_of(purse: str, wish: Wish) -> dict[str, Any]:
+    """A request for a withdrawal, without its price."""
     return {
         "method_id": METHOD[purse][wish.currency],
         "amount": spelt(wish.amount, wish.currency),
-        "receiver": "NL91ABNA0417164300",
+        "receiver": RECEIVER,
         "provider_fields": {"account_holder_name": "Nina"},
     }

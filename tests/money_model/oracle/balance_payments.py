@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.money_model.oracle.balances import GUEST, SHOP, Balance, Purse, RefusedError
+from tests.money_model.oracle.limits import Limits, Use, give_back
 
 OWNER = {SHOP: GUEST, GUEST: SHOP}
 """Who owns the application that charges the other one."""
@@ -28,6 +29,7 @@ class BalancePayment:
     released: int = 0
     refunded: int = 0
     payment_id: str = ""
+    uses: list[Use] = field(default_factory=list[Use])
 
     def shown(self, at: int) -> str:
         """The status at this moment: a reservation is over when its time is."""
@@ -40,6 +42,7 @@ class BalancePayments:
     """All between the two. `connected`: whether the application of the other one has a living token."""
 
     purses: dict[str, Purse]
+    limits: Limits
     every: list[BalancePayment] = field(default_factory=list[BalancePayment])
     connected: dict[str, bool] = field(default_factory=lambda: {SHOP: True, GUEST: True})
 
@@ -47,6 +50,7 @@ class BalancePayments:
         """Pay at once, or set aside. A merchant that is connected may do this too."""
         self._require_connected(payment, by, "not_found")
         balance = self._payer(payment)
+        payment.uses = self.limits.spend("balance_payments", payment.currency, payment.amount)
         if capture:
             balance.spend(payment.amount)
             payment.status, payment.captured = "captured", payment.amount
@@ -60,6 +64,7 @@ class BalancePayments:
         self._require_connected(payment, by)
         _require_application(by)
         part = part or payment.amount
+        self.limits.require_unexpired("balance_payments", payment.currency)
         _require_reserved(payment, at)
         if part > payment.amount:
             raise RefusedError("amount_above_maximum")
@@ -68,6 +73,7 @@ class BalancePayments:
         payment.status, payment.captured, payment.released = "captured", part, payment.amount - part
         self._payer(payment).take(part, "balance_payments")
         self._payer(payment).release(payment.released, "balance_payments")
+        give_back(payment.uses, payment.released)
         self._owner(payment).credit(part)
 
     def release(self, payment: BalancePayment, by: By, at: int) -> None:
@@ -103,6 +109,7 @@ class BalancePayments:
     def _give_back(self, payment: BalancePayment, status: str) -> None:
         payment.status, payment.released = status, payment.amount
         self._payer(payment).release(payment.amount, "balance_payments")
+        give_back(payment.uses)
 
     def _require_connected(self, payment: BalancePayment, by: By, unknown: str | None = None) -> None:
         """Only an application needs its connection; and a merchant, to begin a payment to one."""

@@ -11,11 +11,11 @@ Purpose = Literal["refunds", "withdrawals", "balance_payments", "fulfillments"]
 
 
 class RefusedError(Exception):
-    """The house refuses, with this code."""
+    """The house refuses, with this code, and says so much about it."""
 
-    def __init__(self, code: str) -> None:
+    def __init__(self, code: str, details: dict[str, str | int] | None = None) -> None:
         super().__init__(code)
-        self.code = code
+        self.code, self.details = code, details
 
 
 @dataclass(frozen=True)

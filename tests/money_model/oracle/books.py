@@ -10,6 +10,7 @@ from tests.money_model.oracle.balances import SHOP, Fee, Purse, RefusedError, em
 from tests.money_model.oracle.conversions import Conversions, Pair
 from tests.money_model.oracle.conversions import Terms as ConversionTerms
 from tests.money_model.oracle.fulfillments import Fulfillments
+from tests.money_model.oracle.limits import Limits, give_back
 from tests.money_model.oracle.payments import Link, Payment, Policy, Refund
 from tests.money_model.oracle.withdrawals import Terms as WithdrawalTerms
 from tests.money_model.oracle.withdrawals import Withdrawals
@@ -45,10 +46,11 @@ class Books:
     def __post_init__(self) -> None:
         self.balances = self.purses[SHOP]
         self.fees = self.prices.payments
-        self.withdrawals = Withdrawals(self.purses, self.prices.withdrawals)
-        self.conversions = Conversions(self.balances, self.prices.conversions)
-        self.balance_payments = BalancePayments(self.purses)
-        self.fulfillments = Fulfillments(self.balances["EUR"])
+        self.limits = Limits(self.clock)
+        self.withdrawals = Withdrawals(self.purses, self.prices.withdrawals, self.limits)
+        self.conversions = Conversions(self.balances, self.prices.conversions, self.limits)
+        self.balance_payments = BalancePayments(self.purses, self.limits)
+        self.fulfillments = Fulfillments(self.balances["EUR"], self.limits)
 
     def standing(self, link: Link) -> str:
         """The status of a link at this moment."""
@@ -161,6 +163,7 @@ class Books:
     def advance(self, seconds: int) -> None:
         """Time passes, and links whose time is over are written down."""
         self.clock += seconds
+        self.limits.clock = self.clock
         for link in self.links:
             if link.status == "active" and self.standing(link) == "expired":
                 self.expire(link)
@@ -195,7 +198,9 @@ class Books:
             raise RefusedError("amount_below_fees")
         refund = Refund("", payment, minor, unapplied, network_fee=fee)
         self.balances[currency].hold(refund.held, "refunds")
+        refund.uses = self.limits.spend("refunds", currency, minor + fee)
         if elsewhere:
+            refund.uses += self.limits.spend("withdrawals", currency, minor + fee, to_ours=False)
             refund.review, refund.day = "required", self.withdrawals.count(SHOP, currency, minor, self.clock)
         payment.apart_returning += unapplied
         payment.returning += minor - unapplied
@@ -219,6 +224,7 @@ class Books:
             refund.status = "failed"
             balance.release(refund.held, "refunds")
             self._uncount(refund)
+            give_back(refund.uses)
         payment.settle()
 
     def review_refund(self, refund: Refund, *, approved: bool) -> None:
@@ -243,6 +249,7 @@ class Books:
         payment = refund.payment
         refund.status = "failed"
         self._uncount(refund)
+        give_back(refund.uses)
         self.balances[payment.link.currency].credit(refund.own)
         payment.given -= refund.own
         payment.apart_given -= refund.unapplied

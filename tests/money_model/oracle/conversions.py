@@ -5,6 +5,7 @@ from fractions import Fraction
 from typing import Literal
 
 from tests.money_model.oracle.balances import DECIMALS, Fee, Purse, RefusedError
+from tests.money_model.oracle.limits import Limits
 
 PER_EURO = {"EUR": Fraction(1), "JPY": Fraction("162.35")}
 """What one euro buys. There is no price of what cannot be converted."""
@@ -74,6 +75,7 @@ class Conversions:
 
     purse: Purse
     terms: dict[Pair, Terms]
+    limits: Limits
     every: list[Conversion] = field(default_factory=list[Conversion])
     quotes: list[Quote] = field(default_factory=list[Quote])
     rules: list[Rule] = field(default_factory=list[Rule])
@@ -131,6 +133,7 @@ class Conversions:
     def _exchange(self, exchange: Exchange) -> Conversion:
         given, got = exchange.pair
         self.purse[given].spend(exchange.given)
+        self.limits.spend("conversions", given, exchange.given)
         self.purse[got].credit(exchange.got, converted=True)
         self.every.append(Conversion(exchange))
         return self.every[-1]

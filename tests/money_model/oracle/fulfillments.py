@@ -3,6 +3,7 @@
 from dataclasses import dataclass, field
 
 from tests.money_model.oracle.balances import Balance, RefusedError
+from tests.money_model.oracle.limits import Limits, Use, give_back
 
 UNIT_PRICE = 10
 REFUSED, PARTIAL, STUCK = {"banned", "out-of-stock"}, "partial", "stuck"
@@ -18,6 +19,7 @@ class Fulfillment:
     status: str = "pending"
     delivered: int = 0
     fulfillment_id: str = ""
+    uses: list[Use] = field(default_factory=list[Use])
 
     @property
     def half(self) -> int:
@@ -30,6 +32,7 @@ class Fulfillments:
     """All of a merchant's, paid from its euros."""
 
     balance: Balance
+    limits: Limits
     every: list[Fulfillment] = field(default_factory=list[Fulfillment])
 
     def order(self, quantity: int, player: str, at_most: int | None) -> None:
@@ -37,7 +40,8 @@ class Fulfillments:
         if at_most is not None and at_most < quantity * UNIT_PRICE:
             raise RefusedError("price_changed")
         self.balance.hold(quantity * UNIT_PRICE, "fulfillments")
-        self.every.append(Fulfillment(quantity, player))
+        uses = self.limits.spend("fulfillments", "EUR", quantity * UNIT_PRICE)
+        self.every.append(Fulfillment(quantity, player, uses=uses))
 
     def cancel(self, one: Fulfillment) -> None:
         """Take back what nobody was asked for yet."""
@@ -68,3 +72,4 @@ class Fulfillments:
         one.status, one.delivered = status, delivered
         self.balance.take(delivered * UNIT_PRICE, "fulfillments")
         self.balance.release((one.quantity - delivered) * UNIT_PRICE, "fulfillments")
+        give_back(one.uses, (one.quantity - delivered) * UNIT_PRICE)

@@ -1,7 +1,9 @@
 """Links, payments and refunds in the books, and what a merchant has set for them."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Literal
+
+from tests.money_model.oracle.limits import Use
 
 
 @dataclass(frozen=True)
@@ -133,6 +135,7 @@ class Refund:
     accepted: bool = False
     review: str = "not_required"
     day: int | None = None
+    uses: list[Use] = field(default_factory=list[Use])
 
     @property
     def own(self) -> int:

@@ -4,6 +4,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from tests.money_model.oracle.balances import SHOP, Fee, Purse, RefusedError
+from tests.money_model.oracle.limits import Limits, Use, give_back
 
 DAY_S = 86_400
 FeeMode = Literal["deduct", "add"]
@@ -68,6 +69,7 @@ class Withdrawal:
     there: bool = False
     watched: bool = True
     withdrawal_id: str = ""
+    uses: list[Use] = field(default_factory=list[Use])
 
 
 @dataclass
@@ -76,6 +78,7 @@ class Withdrawals:
 
     purses: dict[str, Purse]
     terms: dict[str, dict[str, Terms]]
+    limits: Limits
     every: list[Withdrawal] = field(default_factory=list[Withdrawal])
     quotes: list[Quote] = field(default_factory=list[Quote])
     days: dict[tuple[str, str, int], int] = field(default_factory=dict[tuple[str, str, int], int])
@@ -150,6 +153,7 @@ class Withdrawals:
         _require(one, {"completed"})
         one.status = "failed"
         self._uncount(one)
+        give_back(one.uses)
         self.purses[one.purse][one.wish.currency].credit(one.price.receive)
 
     def simulate(self, one: Withdrawal, outcome: str) -> None:
@@ -197,10 +201,11 @@ class Withdrawals:
     def _set_aside(self, purse: str, wish: Wish, price: Price, at: int) -> None:
         balance = self.purses[purse][wish.currency]
         balance.hold(price.debit, "withdrawals")
+        uses = self.limits.spend("withdrawals", wish.currency, price.debit)
         day = self.count(purse, wish.currency, wish.amount, at)
         needed = 0 if purse == SHOP else 1
         status = "pending_review" if needed else "approved"
-        self.every.append(Withdrawal(purse, wish, price, day, status, needed, watched=not needed))
+        self.every.append(Withdrawal(purse, wish, price, day, status, needed, watched=not needed, uses=uses))
 
     def ensure_amount(self, purse: str, currency: str, minor: int) -> None:
         """The limits of one amount."""
@@ -222,6 +227,7 @@ class Withdrawals:
     def _give_back(self, one: Withdrawal, status: str) -> None:
         one.status, one.watched = status, False
         self._uncount(one)
+        give_back(one.uses)
         self.purses[one.purse][one.wish.currency].release(one.price.debit, "withdrawals")
 
     def _of_a_day(self, one: Withdrawal) -> int:
