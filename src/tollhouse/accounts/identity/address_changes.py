@@ -4,6 +4,7 @@ The old address keeps the account for 72 hours: it gets the password resets, can
 else can take it. Until then there is no second change, so there is always one address to go back to.
 """
 
+from collections.abc import Awaitable, Callable
 from datetime import timedelta
 from uuid import UUID
 
@@ -33,6 +34,8 @@ from tollhouse.platform.passwords import hash_password
 
 CONFIRMED_WITHIN = timedelta(seconds=ADDRESS_LINK_S)
 UNDONE_WITHIN = timedelta(seconds=ADDRESS_UNDO_S)
+EndInvitations = Callable[[Work, AddressChange, Actor], Awaitable[None]]
+"""Ends the open invitations that the person sent since the change: `team.invitations.end_sent`."""
 
 
 class AddressChangedRecently(ApiError):
@@ -130,7 +133,7 @@ async def confirm(request: Request, secret: str) -> AddressChange:
     return await request.transact(action)
 
 
-async def undo(request: Request, secret: str) -> AddressChange:
+async def undo(request: Request, secret: str, end_invitations: EndInvitations) -> AddressChange:
     """Restore the old address, and end what could have been made by whoever changed it. Undone already, nothing happens.
 
     Every session ends and the password opens nothing: a link to choose another one is sent to the old address. API keys that
@@ -152,6 +155,7 @@ async def undo(request: Request, secret: str) -> AddressChange:
         await sessions_store.revoke_all(work.tx, change.user_id, work.now)
         await record.event_of_user(work, change.user_id, "address.undone", by)
         await _revoke(work, change, by)
+        await end_invitations(work, change, by)
         await outbox.invalidate_resets(work.tx, change.user_id, work.now)
         await _send(work, user, "reset", change.old_email, {})
         await _send(work, user, "address_undone", change.new_email, {"old": mail_name(change.old_email)})
@@ -170,11 +174,6 @@ async def _revoke(work: Work, change: AddressChange, by: Actor) -> None:
     for grant in grants:
         await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
     await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
-    for sent in await store.end_invitations(work.tx, change.user_id, since, work.now):
-        merchant_id, about = MerchantId(sent["merchant_id"]), sent["email"]
-        await record.event(
-            work, merchant_id, "member.invitation_canceled", subject=sent["id"], name=about, changed=reason, by=by
-        )
     if await store.remove_factor(work.tx, change.user_id, since):
         await record.event_of_user(work, change.user_id, "second_factor.removed", by)
 

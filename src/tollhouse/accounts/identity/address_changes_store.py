@@ -63,11 +63,6 @@ REVOKE_GRANTS = f"""
                     AND a.author_kind = 'person' AND a.author = $1::text AND a.created_at >= $3)
     RETURNING {CHANGED_CONNECTION}
 """
-# Who has accepted one stays: the owners were told of everybody who joined.
-END_INVITATIONS = """
-    UPDATE invitations SET ended_at = $2 WHERE invited_by = $1 AND created_at >= $3 AND ended_at IS NULL
-    RETURNING id, merchant_id, email
-"""
 REMOVE_FACTOR = "DELETE FROM second_factors WHERE holder_id = $1 AND coalesce(confirmed_at, created_at) >= $2"
 REMOVE_PASSKEYS = "DELETE FROM passkeys WHERE holder_id = $1 AND created_at >= $2"
 # Confirmed ones stay: they say who could sign in to a merchant.
@@ -133,11 +128,6 @@ async def revoke_grants(tx: Tx, user_id: UUID, since: datetime, now: datetime) -
     """Revoke the grants that a user gave since then, after every code that could become one."""
     await tx.execute(DELETE_CODES, user_id)
     return [ChangedConnection(**row) for row in await tx.fetch(REVOKE_GRANTS, user_id, now, since)]
-
-
-async def end_invitations(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[Row]:
-    """End the invitations that a user sent since then and nobody has accepted: `id`, `merchant_id` and `email`."""
-    return await tx.fetch(END_INVITATIONS, user_id, now, since)
 
 
 async def delete_of_address(tx: Tx, email_key: str) -> int:

@@ -14,7 +14,7 @@ from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import members_store, sessions, sessions_store, throttle, users_store
 from tollhouse.accounts.identity.browsers import device_hash
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors
-from tollhouse.accounts.identity.model import AccountSuspended, Person
+from tollhouse.accounts.identity.model import AccountSuspended, AddressChange, Person
 from tollhouse.accounts.identity.throttle import FailureLimit
 from tollhouse.accounts.mail import links
 from tollhouse.accounts.mail import store as outbox
@@ -36,6 +36,7 @@ from tollhouse.http.preferences import language_of
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.ids import MerchantId, UserId, new_id
 
@@ -103,6 +104,16 @@ async def cancel(work: Work, person: Person, invitation_id: UUID) -> InvitationV
     await store.cancel(work.tx, person.merchant_id, invitation_id, work.now)
     await record.event(work, person.merchant_id, "member.invitation_canceled", subject=invitation_id, name=invitation.email)
     return invitation
+
+
+async def end_sent(work: Work, change: AddressChange, by: Actor) -> None:
+    """End the open invitations that a person sent since a change of the address that is undone, to whatever merchant."""
+    reason = new_values(reason="email address change undone")
+    for sent in await store.end_sent(work.tx, change.user_id, change.requested_at, work.now):
+        merchant_id, about = MerchantId(sent["merchant_id"]), sent["email"]
+        await record.event(
+            work, merchant_id, "member.invitation_canceled", subject=sent["id"], name=about, changed=reason, by=by
+        )
 
 
 async def find(request: Request, secret: str) -> OpenInvitation:

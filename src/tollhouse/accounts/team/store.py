@@ -74,6 +74,11 @@ CANCEL_BEYOND = """
     UPDATE invitations SET ended_at = $4
     WHERE merchant_id = $1 AND invited_by = $2 AND ended_at IS NULL AND NOT role = ANY ($3::text[])
 """
+# Who has accepted one stays: the owners were told of everybody who joined.
+END_SENT = """
+    UPDATE invitations SET ended_at = $2 WHERE invited_by = $1 AND created_at >= $3 AND ended_at IS NULL
+    RETURNING id, merchant_id, email
+"""
 FIND = """
     SELECT i.id, i.mail_id, i.merchant_id, m.business_name, i.email, i.email_key, i.role, u.email AS invited_by,
            EXISTS (SELECT FROM users a WHERE a.email_key = i.email_key) AS has_account
@@ -208,6 +213,11 @@ async def cancel(tx: Tx, merchant_id: MerchantId, invitation_id: UUID, now: date
 async def cancel_beyond(tx: Tx, merchant_id: MerchantId, user_id: UUID, roles: Iterable[Role], now: datetime) -> None:
     """End the invitations of a member to other roles than these, which the member may give."""
     await tx.execute(CANCEL_BEYOND, merchant_id, user_id, list(roles), now)
+
+
+async def end_sent(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[Row]:
+    """End the invitations that a user sent since then and nobody has accepted: `id`, `merchant_id` and `email`."""
+    return await tx.fetch(END_SENT, user_id, now, since)
 
 
 async def find(db: Pool, mail_id: UUID, now: datetime) -> OpenInvitation | None:

@@ -8,6 +8,7 @@ from tollhouse.accounts.identity.guards import anyone, signed_in_page, visitor
 from tollhouse.accounts.identity.model import AddressChange, Person
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.mail.links import MailLinkExpired
+from tollhouse.accounts.team import invitations
 from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -118,7 +119,7 @@ async def undo_page(request: Request, secret: str) -> Response:
 async def undo(request: Request, secret: str) -> Response:
     """Restore the old address. No session is needed, nor is there one afterwards."""
     try:
-        return _undo_page(request, await address_changes.undo(request, secret))
+        return _undo_page(request, await address_changes.undo(request, secret, invitations.end_sent))
     except MailLinkExpired as error:
         return expired_page(request, error, "undo")
 
