@@ -86,6 +86,8 @@ class Actor:
     email: str
     merchant_id: str
     keys: dict[str, str] = field(default_factory=dict)
+    acting_for: str = ""
+    """The merchant that the pages name in this browser, if the person belongs to several."""
 
     async def send(self, method: str, path: str, **kwargs: Any) -> Answer:
         """A request with the browser's cookies; redirects are not followed."""
@@ -99,6 +101,9 @@ class Actor:
 
     async def form(self, path: str, fields: dict[str, str] | list[tuple[str, str]]) -> Answer:
         """Post a form, as a browser on our own page would."""
+        if self.acting_for:
+            named = fields.items() if isinstance(fields, dict) else fields
+            fields = [*named, ("acting_for", self.acting_for)]
         return await self.send("POST", path, data=fields, headers={"Sec-Fetch-Site": "same-origin"})
 
     async def sign_in(self) -> None:
@@ -297,7 +302,7 @@ async def member(of: Actor, role: str, name: str = "") -> AsyncIterator[Actor]:
             "UPDATE merchants SET suspended_at = now(), closed_at = now() WHERE id = $1::uuid", actor.merchant_id
         )
         await actor.sql(left, user["id"], of.merchant_id)
-        actor.merchant_id = of.merchant_id
+        actor.merchant_id, actor.acting_for = of.merchant_id, ""
         yield actor
 
 
@@ -310,6 +315,7 @@ async def join(actor: Actor, of: Actor, role: str) -> None:
         of.merchant_id,
         role,
     )
+    actor.acting_for = of.merchant_id
     await actor.sql(
         f"UPDATE sessions SET merchant_id = $2::uuid WHERE user_id = {user}",  # noqa: S608
         actor.email,

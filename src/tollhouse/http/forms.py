@@ -19,6 +19,8 @@ BAD_PERCENT = re.compile(rb"%(?![0-9A-Fa-f]{2})")
 FORM = "application/x-www-form-urlencoded"
 FORM_WITH_FILES = "multipart/form-data"
 FIELDS_MAX = 20
+ACTING_FOR = "acting_for"
+"""In every form of a user with several merchants: the merchant that the page was opened for."""
 BOUNDARY = re.compile(r';\s*boundary=(?:"([^"]{1,70})"|([^\s";]{1,70}))\s*(?:;|$)', re.IGNORECASE)
 FIELD_NAME = re.compile(rb'^content-disposition: *form-data; *name="([^"\r\n]*)"', re.IGNORECASE | re.MULTILINE)
 NOT_SAVED = "Check the highlighted fields and try again."

@@ -68,10 +68,11 @@ class Request:
     """One HTTP request. `now` is its time for every check and write, `raw` its body, within the operation's size limit.
 
     `caller` is the authenticated caller, also if the request is then refused. `actor` is recorded as the author of its
-    actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless
-    a signed-in person has chosen one. `mode` is the environment of a page of the dashboard, None on others. `page_path` is
-    the page of this request, of a form the one above it; `switch_path`, in the dashboard, that page without its mode, or the
-    list of its object; `cancel_path` the page, or the nearest one above it, that opens
+    actions: the system until a guard knows better. `zone` is the time zone of pages: UTC unless a signed-in person has
+    chosen one. `acting_for` is the merchant of a person who belongs to several, else empty. `mode` is the environment of a
+    page of the dashboard, None on others. `page_path` is the page of this request, of a form the one above it;
+    `switch_path`, in the dashboard, that page without its mode, or the list of its object; `cancel_path` the page, or the
+    nearest one above it, that opens
     without confirming the password; `is_of_both_modes`: the page shows the same in both. `error_layout` is how an error of
     this request looks as a page: a guard that knows the person keeps the navigation. `cookies_to_set` (name, value,
     seconds) and `headers_to_add` are added to the response, also to an error.
@@ -84,6 +85,7 @@ class Request:
     """
 
     __slots__ = (
+        "acting_for",
         "actor",
         "address",
         "application",
@@ -149,6 +151,7 @@ class Request:
         self.zone: tzinfo = UTC
         self.mode: Mode | None = None
         self.error_layout = ERROR_LAYOUT
+        self.acting_for = ""
         self.page_path = ""
         self.cancel_path = ""
         self.switch_path = ""

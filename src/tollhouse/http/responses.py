@@ -8,6 +8,7 @@ import msgspec
 from starlette.responses import Response
 
 from tollhouse.http.base_path import BasePath, path_of
+from tollhouse.http.forms import ACTING_FOR
 from tollhouse.http.local_formats import Formats
 from tollhouse.http.operations import IN_BOTH_MODES
 from tollhouse.http.preferences import SHORTCUTS, THEME, language_of, preference_of, return_path
@@ -23,6 +24,7 @@ CSP = (
 )
 ACCOUNT_PATHS = re.compile(rf'(?<=\s)((?:href|action|formaction)=")(?={"|".join(IN_BOTH_MODES)})')
 """Where a page leads to a page of the account."""
+POSTED = re.compile(r'<form (?:class="[^"]*+" )?method="post"(?:[^>"]++|"[^"]*+")*+>')
 FORMS_STAY = "; form-action 'self'"
 PAGE_HEADERS = {
     "X-Frame-Options": "DENY",
@@ -74,7 +76,7 @@ def page(
     `allow_external_redirect` lets its form redirect to another site: browsers apply `form-action` to redirects.
     `image_origin` is another origin of images. Pages of the dashboard know their `mode`, and by `switch_to` the path of the
     same page in the other mode, or of the list that its object belongs to. If the path has the mode, all links keep it.
-    `is_of_both_modes`: it shows the same in both.
+    `is_of_both_modes`: it shows the same in both. Of a user with several merchants, its forms name the present one.
     """
     context = {"mode": request.mode, "switch_to": _path_in_other_mode(request)} | context
     context |= {
@@ -88,6 +90,8 @@ def page(
     html = request.services.templates.render(template, language, request.zone, **context)
     if request.is_mode_in_path:
         html = ACCOUNT_PATHS.sub(rf"\g<1>/{request.mode}", html)
+    if request.acting_for:
+        html = POSTED.sub(rf'\g<0><input type="hidden" name="{ACTING_FOR}" value="{request.acting_for}">', html)
     html = BasePath(path_of(request.services.settings)).html(html)
     policy = CSP if image_origin is None else f"{CSP} {image_origin}"
     headers = PAGE_HEADERS | {

@@ -27,7 +27,7 @@ from tollhouse.accounts.identity.model import (
     SignInFirst,
     TestModeOnly,
 )
-from tollhouse.accounts.identity.sessions import current_person
+from tollhouse.accounts.identity.sessions import current_person, require_same_merchant
 from tollhouse.accounts.identity.stepup import DASHBOARD
 from tollhouse.accounts.identity.throttle import RateLimited, RequestMeter, RequestsLeft, limit_headers
 from tollhouse.accounts.notifications import store as notifications
@@ -156,6 +156,7 @@ class SessionGuard:
             raise AccountSuspended
         if self._page:
             person = await _with_navigation(request, person)
+            require_same_merchant(request)
         mode = self._mode(request)
         person.require(self.permission, mode)
         if person.lacks_factor and self.permission != "own":

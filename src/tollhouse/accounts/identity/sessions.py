@@ -31,6 +31,7 @@ from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion, Passkey
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.http import cookies
+from tollhouse.http.forms import ACTING_FOR, FORM, FORM_WITH_FILES
 from tollhouse.http.request import Request
 from tollhouse.http.services import Work
 from tollhouse.kernel.clock import stamp
@@ -40,11 +41,20 @@ from tollhouse.kernel.limits import SESSION_ABSOLUTE_S, USER_AGENT_CHARS_KEPT
 from tollhouse.kernel.tokens import ALPHABET, BODY_CHARS, digest, random_base62
 from tollhouse.platform.database.pool import Row
 
+JOINED_SINCE = "You joined another merchant account after this page was opened. Nothing was changed."
 Join = Callable[[Work, UUID], Awaitable[MerchantId]]
 
 
+class MerchantSwitched(ApiError):
+    """409: the form is on a page that was opened for another merchant account of the user."""
+
+    code, status = "merchant_switched", 409
+    message = "You switched to another merchant account in another tab. Nothing was changed."
+    solution = "Open the page again. The account menu shows which merchant account is open, and changes it."
+
+
 async def current_person(request: Request) -> Person | None:
-    """The user of the request's session, None without an active one. Sets the request's time zone and actor."""
+    """The user of the request's session, None without an active one. Sets the request's time zone, merchant and actor."""
     id_hash = session_hash(request, "session")
     if id_hash is None:
         return None
@@ -53,6 +63,7 @@ async def current_person(request: Request) -> Person | None:
     )
     if person is not None:
         request.zone = person.zone
+        request.acting_for = str(person.merchant_id) if person.merchants > 1 else ""
         request.actor = request.actor_of("person", person.user_id)
     return person
 
@@ -101,6 +112,21 @@ async def rotate_secret(request: Request, person: Person) -> Person | None:
         return None
     cookies.set_on_response(request, secret, SESSION_ABSOLUTE_S)
     return structs.replace(person, session_hash=id_hash, authenticated_at=request.now)
+
+
+def require_same_merchant(request: Request) -> None:
+    """Raises `MerchantSwitched` for a form of a page that was not opened for the merchant that the session acts for.
+
+    A large body is read after a first admission, and checked at the second one.
+    """
+    if request.method in cookies.SAFE or not request.acting_for or request.receive is None:
+        return
+    if request.media_type == FORM_WITH_FILES:
+        sent = {request.file(ACTING_FOR).decode("utf-8", "replace")} - {""}
+    else:
+        sent = set(request.form().all(ACTING_FOR)) if request.media_type == FORM else set[str]()
+    if sent != {request.acting_for}:
+        raise MerchantSwitched(None if sent else JOINED_SINCE)
 
 
 async def switch_merchant(request: Request, person: Person, merchant_id: UUID) -> str:

@@ -21,7 +21,7 @@ from tollhouse.accounts.identity.model import InvalidCredentials, Operator, Pers
 from tollhouse.accounts.identity.second_factor import InvalidCode, SecondFactorRequired
 from tollhouse.accounts.identity.webauthn_model import PasskeyAssertion
 from tollhouse.http.cookies import SAFE
-from tollhouse.http.forms import FORM, Form, parse_form
+from tollhouse.http.forms import ACTING_FOR, FORM, Form, parse_form
 from tollhouse.http.request import Request
 from tollhouse.http.responses import ErrorPage, page
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, InvalidRequest
@@ -204,8 +204,8 @@ def has_proof(form: Form) -> bool:
 
 
 def carried_fields(form: Form) -> list[tuple[str, str]]:
-    """The fields of the submitted form without password, code and passkey."""
-    return [(name, value) for name, value in form.pairs if name not in PROOFS]
+    """The fields of the submitted form without password, code, passkey and what every page adds."""
+    return [(name, value) for name, value in form.pairs if name not in PROOFS and name != ACTING_FOR]
 
 
 def template_context(
