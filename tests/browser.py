@@ -53,7 +53,7 @@ expect.set_options(timeout=EXPECTED_WITHIN_MS)
 Theme = Literal["light", "dark"]
 
 
-@dataclass
+@dataclass(frozen=True)
 class Look:
     """How the pages are looked at."""
 
@@ -66,11 +66,13 @@ class Look:
 
 WIDE, NARROW = Look("light", 1280), Look("dark", 390)
 LOOKS = [WIDE, NARROW, Look("light", 390), Look("dark", 1280)]
+SMALL = Look("light", 320)
+"""The narrowest window in which every page must fit."""
 
 
 def by_look(usual: Look) -> pytest.MarkDecorator:
     """A journey in this look; in each of them where that is asked for."""
-    return pytest.mark.parametrize("look", LOOKS if EVERY_LOOK else [usual], ids=str)
+    return pytest.mark.parametrize("look", list(dict.fromkeys([*LOOKS, usual])) if EVERY_LOOK else [usual], ids=str)
 
 
 def in_a_browser(test: Any) -> Any:
@@ -93,15 +95,15 @@ class Visitor:
     async def see(self, name: str) -> None:
         """Look at the page that is open: note what is wrong with it, and what would be in the other look."""
         await self._begin(name)
-        await self._measure(name)
+        await self.measure(name)
         if self.scripts:  # without, axe waits for timers, which do not run
             await self.page.evaluate(AXE.read_text())
             await self.run_axe(name, {"type": "tag", "values": RULES})
-        await self._turn(self._other)
-        await self._measure(name)
+        await self.turn(self._other)
+        await self.measure(name)
         if self.scripts and not EVERY_LOOK:
             await self.run_axe(name, {"type": "rule", "values": OF_THE_LOOK})
-        await self._turn(self.look)
+        await self.turn(self.look)
 
     async def glance(self, name: str) -> None:
         """See a page that has nothing which axe does not see on another one."""
@@ -111,7 +113,7 @@ class Visitor:
         await self._begin(name)
         for width in (self._other.width, self.look.width):
             await self.page.set_viewport_size({"width": width, "height": HEIGHT})
-            await self._measure(name)
+            await self.measure(name)
 
     @property
     def _other(self) -> Look:
@@ -123,12 +125,14 @@ class Visitor:
             PICTURES.mkdir(exist_ok=True)
             await self.page.screenshot(path=PICTURES / f"{name}-{self.look}.png", full_page=True)
 
-    async def _measure(self, name: str) -> None:
+    async def measure(self, name: str) -> None:
+        """Note that the page is too wide."""
         if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             width = await self.page.evaluate("innerWidth")
             self.problems.append(f"{name} is wider than a window of {width}")
 
     async def run_axe(self, name: str, rules: dict[str, Any]) -> None:
+        """Note what axe finds, which is loaded, by these rules."""
         found: list[dict[str, Any]] = await self.page.evaluate(
             "rules => axe.run({runOnly: rules, resultTypes: ['violations'], preload: false}).then(one => one.violations)",
             rules,
@@ -137,7 +141,8 @@ class Visitor:
             f"{name}: {violation['id']} {[node['target'] for node in violation['nodes']]}" for violation in found
         ]
 
-    async def _turn(self, look: Look) -> None:
+    async def turn(self, look: Look) -> None:
+        """Look at the page in this look."""
         await self.page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")  # colours change at once
         await self.page.set_viewport_size({"width": look.width, "height": HEIGHT})
 

@@ -23,8 +23,8 @@ def _confirm(values: EmailValues) -> EmailContent:
         Text("Confirm your new email address"),
         (
             Text(
-                "The user with the email address %(old)s asked to sign in at %(site)s with this address from now on. To "
-                "confirm it, open this link:",
+                "At %(site)s, the user %(old)s asked to change the email address of the account to this one. To confirm the "
+                "change, open this link:",
                 old=values.facts["old"],
                 site=values.base_url,
             ),
@@ -60,13 +60,13 @@ def _undone(values: EmailValues) -> EmailContent:
         Text("The change of your email address was undone"),
         (
             Text(
-                "The change of the email address of an account at %(site)s to this one was undone on %(moment)s from the "
-                "address before, %(old)s. You cannot sign in with this address any more.",
+                "The email address of an account at %(site)s had been changed to this one. On %(moment)s, that was undone "
+                "from the previous address, %(old)s. You cannot sign in with this address any more.",
                 site=values.base_url,
                 moment=values.created_at,
                 old=values.facts["old"],
             ),
-            Text("Sign in with the address before. If you lost access to it, ask the operator of this server for help."),
+            Text("Sign in with the previous address. If you lost access to it, ask the operator of this server for help."),
             Button(Text("Sign in"), f"{values.base_url}/signin"),
         ),
     )

@@ -117,7 +117,7 @@ PROPOSED: Mapping[str, Text] = {
 
 
 def _proposal_waiting(facts: NoticeFacts) -> Notice:
-    rows = ((Text("Proposed by"), facts.name), (Text("Amount"), facts.amount), (Text("To"), facts.account))
+    rows = ((Text("Proposed by"), facts.name), (Text("Amount"), facts.amount), (Text("Recipient"), facts.account))
     return Notice(
         Text("%(operation)s: a proposal needs your decision", operation=PROPOSED[facts.operation]),
         Text("A proposal was made on %(moment)s. Nothing happens until you approve it.", moment=facts.at),

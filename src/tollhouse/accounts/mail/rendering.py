@@ -85,12 +85,16 @@ def mime_message(services: Services, queued: QueuedEmail) -> EmailMessage:
 
 
 def _plain(texts: Texts, content: EmailContent, unsubscribe: str, foot: Text) -> str:
-    """The plain text: paragraphs of lines of at most 72 characters; links are not broken."""
+    """The plain text: paragraphs of lines of at most 72 characters. Links are not broken.
+
+    What a link is for stands before it, unless the paragraph before says so.
+    """
     written = list[str]()
     ending = () if content.footer is None else (content.footer.text, Button(content.footer.text, unsubscribe))
     for part in (*content.parts, *ending, foot):
         if isinstance(part, Button):
-            written.append(part.url)
+            is_said = bool(written) and written[-1].endswith(":")
+            written.append(part.url if is_said else f"{texts.translate(part.label)}:\n{part.url}")
         elif isinstance(part, Facts):
             written.append("\n".join(_wrap(f"{texts.translate(label)}: {value}") for label, value in part.rows))
         else:

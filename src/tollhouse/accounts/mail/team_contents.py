@@ -33,13 +33,13 @@ def _invitation(values: EmailValues) -> EmailContent:
         Text("Invitation to %(merchant)s", merchant=merchant),
         (
             Text(
-                "%(email)s invites you to the merchant account %(merchant)s at %(site)s. To see the invitation and to "
-                "accept it, open this link:",
+                "%(email)s invites you to the merchant account %(merchant)s at %(site)s.",
                 email=facts["by"],
                 merchant=merchant,
                 site=values.base_url,
             ),
             Text("Your role there: %(role)s.", role=_role(values)),
+            Text("To see the invitation and to accept it, open this link:"),
             Button(Text("View invitation"), values.link),
             Text("The link works once, until %(moment)s, and only with this email address.", moment=values.useful_until),
             Text("If you do not know this merchant, ignore this email."),
@@ -49,36 +49,29 @@ def _invitation(values: EmailValues) -> EmailContent:
 
 def _member_left(values: EmailValues) -> EmailContent:
     facts = values.facts
-    email, merchant = facts["email"], facts["business"]
+    merchant = facts["business"]
     left = Text(
-        "%(email)s has no access to the merchant account %(merchant)s any more. This was done by %(by)s on %(moment)s.",
-        email=email,
-        merchant=merchant,
+        "%(by)s removed you from the merchant account %(merchant)s on %(moment)s. You have no access to it any more.",
         by=facts["by"],
+        merchant=merchant,
         moment=values.created_at,
     )
     home = Button(Text("Go to the dashboard"), f"{values.base_url}/")
-    return EmailContent(
-        Text("Not a member of %(merchant)s any more: %(email)s", merchant=merchant, email=email), (left, SURPRISED, home)
-    )
+    return EmailContent(Text("You are no longer a member of %(merchant)s", merchant=merchant), (left, SURPRISED, home))
 
 
 def _role_changed(values: EmailValues) -> EmailContent:
     facts = values.facts
-    email, merchant = facts["email"], facts["business"]
+    merchant = facts["business"]
     changed = Text(
-        "The role of %(email)s in the merchant account %(merchant)s is now: %(role)s. This was done by %(by)s on "
-        "%(moment)s.",
-        email=email,
+        "%(by)s changed your role in the merchant account %(merchant)s on %(moment)s. Your role is now: %(role)s",
+        by=facts["by"],
         merchant=merchant,
         role=_role(values),
-        by=facts["by"],
         moment=values.created_at,
     )
     members = Button(Text("View members"), f"{values.base_url}/settings/members")
-    return EmailContent(
-        Text("Role changed at %(merchant)s: %(email)s", merchant=merchant, email=email), (changed, SURPRISED, members)
-    )
+    return EmailContent(Text("Your role at %(merchant)s was changed", merchant=merchant), (changed, SURPRISED, members))
 
 
 SURPRISED = Text("If you did not expect this, contact an owner of the merchant account.")
