@@ -3691,6 +3691,9 @@ CREATE TABLE public.logos (
     CONSTRAINT logos_media_type_check CHECK ((media_type = ANY (ARRAY['image/png'::text, 'image/svg+xml'::text]))),
     CONSTRAINT logos_width_check CHECK (((width >= 1) AND (width <= 480)))
 );
+CREATE TABLE public.mail_kinds (
+    about text NOT NULL
+);
 CREATE TABLE public.mails (
     id uuid NOT NULL,
     about text NOT NULL,
@@ -3708,7 +3711,6 @@ CREATE TABLE public.mails (
     given_up_at timestamp with time zone,
     used_at timestamp with time zone,
     occasion text,
-    CONSTRAINT mails_about_check CHECK ((about = ANY (ARRAY['invitation'::text, 'team_left'::text, 'team_role_changed'::text, 'digest'::text, 'payment_needs_decision'::text, 'withdrawal_approved'::text, 'member_joined'::text, 'member_removed'::text, 'member_role_changed'::text, 'application_reported'::text, 'passkey_added'::text, 'passkey_removed'::text, 'address_requested'::text, 'confirm_address'::text, 'undo_address'::text, 'address_undone'::text, 'everything_stopped'::text, 'application_expiring'::text, 'proposal_waiting'::text, 'verify'::text, 'reset'::text, 'password_changed'::text, 'new_device'::text, 'factor_on'::text, 'factor_off'::text, 'receipt'::text, 'recipient_added'::text, 'recipients_only_off'::text, 'schedule_failed'::text, 'dispute_opened'::text, 'withdrawal_completed'::text, 'withdrawal_failed'::text, 'withdrawal_rejected'::text, 'refund_failed'::text, 'project_approved'::text, 'project_rejected'::text, 'project_changes_approved'::text, 'project_changes_rejected'::text, 'webhooks_failing'::text, 'application_connected'::text, 'application_disconnected'::text]))),
     CONSTRAINT mails_attempts_check CHECK ((attempts >= 0)),
     CONSTRAINT mails_check CHECK ((useful_until > created_at)),
     CONSTRAINT mails_check1 CHECK (((used_at IS NULL) OR (about = ANY (ARRAY['verify'::text, 'reset'::text])))),
@@ -5245,6 +5247,8 @@ ALTER TABLE ONLY public.limit_uses
     ADD CONSTRAINT limit_uses_pkey PRIMARY KEY (merchant_id, source_id, kind);
 ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_pkey PRIMARY KEY (merchant_id, digest);
+ALTER TABLE ONLY public.mail_kinds
+    ADD CONSTRAINT mail_kinds_pkey PRIMARY KEY (about);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_pkey PRIMARY KEY (id);
 ALTER TABLE ONLY public.members
@@ -6018,6 +6022,8 @@ ALTER TABLE ONLY public.limit_uses
     ADD CONSTRAINT limit_uses_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.logos
     ADD CONSTRAINT logos_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
+ALTER TABLE ONLY public.mails
+    ADD CONSTRAINT mails_about_fkey FOREIGN KEY (about) REFERENCES public.mail_kinds(about);
 ALTER TABLE ONLY public.mails
     ADD CONSTRAINT mails_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
 ALTER TABLE ONLY public.members

@@ -61,6 +61,7 @@ NOT_PERSONAL: Mapping[str, str] = {
     "ledger_release_kinds": "source_type released_by",
     "limit_uses": "spender",
     "logos": "digest media_type",
+    "mail_kinds": "about",
     "mails": "about error occasion",
     "notification_preferences": "mail",
     "notifications": "event occasion subject",

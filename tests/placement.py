@@ -47,6 +47,7 @@ REFERENCE = {
     "conversion_prices",
     "currency_scales",
     "ledger_release_kinds",
+    "mail_kinds",
     "merchants",
     "oauth_clients",
     "oauth_grant_cutoffs",

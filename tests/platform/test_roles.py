@@ -28,6 +28,7 @@ FORBIDDEN = {
     "allow a transition": "INSERT INTO state_transitions VALUES ('withdrawals', 'failed', 'approved')",
     "let money leave": "INSERT INTO ledger_release_kinds VALUES ('test', 'outgoing_transfer_lets_leave')",
     "let another function decide": "UPDATE ledger_release_kinds SET released_by = 'texteq'",
+    "allow an email": "INSERT INTO mail_kinds VALUES ('everything')",
     "allow an action": "INSERT INTO operator_action_kinds VALUES ('everything', false, false)",
     "become the owner": "SET ROLE tollhouse",
     "create a role": "CREATE ROLE more SUPERUSER",

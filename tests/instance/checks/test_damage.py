@@ -204,6 +204,10 @@ DAMAGE = {
         "I22 .* action balance_adjusted was changed",
         "UPDATE operator_action_kinds SET needs_reason = false WHERE action = 'balance_adjusted'",
     ),
+    "an email too many": (
+        "I22 .* emails was changed",
+        "INSERT INTO mail_kinds VALUES ('everything')",
+    ),
     "a trigger too many": (
         "I22 .* trigger withdrawals.more is not ours",
         "CREATE TRIGGER more AFTER UPDATE ON withdrawals FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change()",

@@ -40,6 +40,8 @@ OBJECTS = """
     UNION ALL
     SELECT format('action %s', action), format('of_merchant %s, needs_reason %s', of_merchant, needs_reason)
     FROM operator_action_kinds
+    UNION ALL
+    SELECT 'emails', string_agg(about, ' ' ORDER BY about COLLATE "C") FROM mail_kinds
     ORDER BY 1
 """
 # Includes partitions and the triggers of foreign keys.

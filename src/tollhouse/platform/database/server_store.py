@@ -44,7 +44,7 @@ MISSING_PRIVILEGES = """
     WITH relations AS (
         SELECT oid, format('public.%I', relname) AS name, relkind = 'S' AS is_sequence,
                relname IN ('schema_migrations', 'state_transitions', 'ledger_release_kinds',
-                           'operator_action_kinds') AS is_read_only,
+                           'operator_action_kinds', 'mail_kinds') AS is_read_only,
                has_table_privilege($1, oid, 'SELECT') AS reads,
                CASE WHEN relkind = 'S' THEN has_sequence_privilege($1, oid, 'USAGE')
                     ELSE has_table_privilege($1, oid, 'INSERT') AND has_table_privilege($1, oid, 'UPDATE')

@@ -100,12 +100,4 @@ CREATE TRIGGER balance_payments_wait_captured AFTER UPDATE OF captured_minor ON 
     WHEN (OLD.captured_minor = 0 AND NEW.captured_minor > 0) EXECUTE FUNCTION balance_payments_wait();
 
 -- Emails about changes of the address, beside every other kind that there is.
-DO $$
-DECLARE
-    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
-                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
-BEGIN
-    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
-    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)', replace(v_kinds, 'ARRAY[',
-        'ARRAY[''address_requested''::text, ''confirm_address''::text, ''undo_address''::text, ''address_undone''::text, '));
-END $$;
+INSERT INTO mail_kinds (about) VALUES ('address_requested'), ('confirm_address'), ('undo_address'), ('address_undone');

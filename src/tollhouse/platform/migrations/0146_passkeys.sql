@@ -28,12 +28,4 @@ $$;
 -- Backup codes also belong to accounts that have passkeys and no authenticator app.
 ALTER TABLE backup_codes DROP CONSTRAINT backup_codes_holder_id_fkey;
 
-DO $$
-DECLARE
-    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
-                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
-BEGIN
-    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
-    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
-                   replace(v_kinds, 'ARRAY[', 'ARRAY[''passkey_added''::text, ''passkey_removed''::text, '));
-END $$;
+INSERT INTO mail_kinds (about) VALUES ('passkey_added'), ('passkey_removed');

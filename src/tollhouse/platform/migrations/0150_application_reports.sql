@@ -14,12 +14,4 @@ CREATE UNIQUE INDEX application_reports_daily ON application_reports (client_id,
 CREATE INDEX application_reports_of_client ON application_reports (client_id, created_at DESC, id DESC);
 CREATE INDEX application_reports_of_merchant ON application_reports (merchant_id);
 
-DO $$
-DECLARE
-    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
-                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
-BEGIN
-    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
-    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
-                   replace(v_kinds, 'ARRAY[', 'ARRAY[''application_reported''::text, '));
-END $$;
+INSERT INTO mail_kinds (about) VALUES ('application_reported');

@@ -76,14 +76,6 @@ JOIN (VALUES ('disputes', 'dispute_opened'), ('withdrawals', 'withdrawal_reviewe
     ON k.topic = ANY (u.muted_topics);
 
 -- Emails about what is new, beside every other kind that there is.
-DO $$
-DECLARE
-    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
-                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
-BEGIN
-    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
-    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
-                   replace(v_kinds, 'ARRAY[', 'ARRAY[''digest''::text, ''payment_needs_decision''::text, '
-                           '''withdrawal_approved''::text, ''member_joined''::text, '
-                           '''member_removed''::text, ''member_role_changed''::text, '));
-END $$;
+INSERT INTO mail_kinds (about) VALUES
+    ('digest'), ('payment_needs_decision'), ('withdrawal_approved'),
+    ('member_joined'), ('member_removed'), ('member_role_changed');

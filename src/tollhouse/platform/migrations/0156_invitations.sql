@@ -20,13 +20,4 @@ CREATE UNIQUE INDEX invitations_open ON invitations (merchant_id, email_key) WHE
 CREATE INDEX invitations_of_mail ON invitations (mail_id);
 CREATE INDEX invitations_of_address ON invitations (email_key);
 
-DO $$
-DECLARE
-    v_kinds text := (SELECT pg_get_expr(conbin, conrelid) FROM pg_constraint
-                     WHERE conrelid = 'mails'::regclass AND conname = 'mails_about_check');
-BEGIN
-    ALTER TABLE mails DROP CONSTRAINT mails_about_check;
-    EXECUTE format('ALTER TABLE mails ADD CONSTRAINT mails_about_check CHECK (%s)',
-                   replace(v_kinds, 'ARRAY[', 'ARRAY[''invitation''::text, ''team_left''::text, '
-                                              '''team_role_changed''::text, '));
-END $$;
+INSERT INTO mail_kinds (about) VALUES ('invitation'), ('team_left'), ('team_role_changed');
