@@ -80,8 +80,8 @@ class History:
         found = (reply.outcome, 200 if reply.status == 201 else reply.status)
         assert found == (expected, status), f"POST {path} {body}: {reply.raw.decode()}, in the books {expected}"
         assert not reply.replayed
-        if self.told is not None:
-            _same(reply.body["details"] | {"resets": reply.body["details"]["resets_at"] is not None}, **self.told)
+        if self.details is not None:
+            _same(reply.body["details"] | {"resets": reply.body["details"]["resets_at"] is not None}, **self.details)
         self.touched |= {by} & set(self.books.purses) or set(self.merchants)
         if expected != "ok":
             self.freed.append(key)
@@ -249,7 +249,7 @@ class History:
     def _tell(self, action: Callable[[], object], path: str = "", by: str = SHOP) -> str:
         """Do it in the books: `ok`, or the code of a refusal, which leaves them as they were."""
         before = pickle.dumps(self.books)
-        limits, self.told = self.books.limits, None
+        limits, self.details = self.books.limits, None
         try:
             limits.by = by if by in limits.credentials else None
             limits.admit(alone=_spends(path))
@@ -257,7 +257,7 @@ class History:
             limits.by = None
         except RefusedError as refused:
             self.books = pickle.loads(before)  # noqa: S301 - our own
-            self.told = refused.details
+            self.details = refused.details
             return refused.code
         return "ok"
 

@@ -152,5 +152,5 @@ def _beyond(
     resets: bool = False,
 ) -> RefusedError:
     """`resets`: the same amount fits later."""
-    told = {"kind": kind, "currency": currency, "reason": reason, "period": period, "resets": resets}
-    return RefusedError("connection_limit_exceeded", {**told, "limit_minor": most, "remaining_minor": left})
+    facts = {"kind": kind, "currency": currency, "reason": reason, "period": period, "resets": resets}
+    return RefusedError("connection_limit_exceeded", {**facts, "limit_minor": most, "remaining_minor": left})
