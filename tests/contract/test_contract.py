@@ -56,7 +56,7 @@ EXAMPLES = {
     500: ("issue", "start"),
 }
 """How many requests are sent to an operation, beside its edge cases."""
-EXAMPLES_OF_OURS, EXAMPLES_OF_OTHERS = 220, 12
+EXAMPLES_OF_OURS, EXAMPLES_OF_OTHERS = 120, 12
 WAYS = 4
 LEARNT_NOTHING = {"responses": False}
 """Ids differ from run to run: what is made of earlier answers would not be the same each time."""
