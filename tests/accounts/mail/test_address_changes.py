@@ -15,8 +15,8 @@ from tests.accounts.mail.postbox import Received
 from tests.accounts.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.accounts.passkeys.soft_authenticator import add, added, new_passkey
 from tests.accounts.passkeys.soft_authenticator import sign_in as sign_in_by_passkey
-from tests.accounts.team.invited import invite
-from tests.cast import PASSWORD, Actor, Answer, application, sign_up
+from tests.accounts.team.invited import id_of, invite
+from tests.cast import PASSWORD, Actor, Answer, application, member, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.identity import slice as jobs
@@ -391,3 +391,35 @@ async def test_the_emails_in_german(mail_worker: MailWorker, dora: Actor) -> Non
     await mail_worker.send()
     mails: list[Any] = [confirm, *mail_worker.postbox.to(dora.email)[-2:]]
     assert not any(re.search(r"\b(the|your|was)\b", mail.subject + mail.text) for mail in mails)
+
+
+async def test_who_changes_the_address_changes_nothing_about_owners(mail_worker: MailWorker, dora: Actor) -> None:
+    """An owner whom a thief made would stay after the change is undone. Others of the team are removed by an owner."""
+    async with member(dora, "administrator") as adam, member(dora, "owner") as olga:
+        of_adam, of_olga = [f"/members/{await id_of(dora, one.email)}" for one in (adam, olga)]
+        new = {"email": fresh(), "role": "owner"}
+
+        async def owners_wait() -> None:
+            for method, path, body in (
+                ("POST", "/invitations", new),
+                ("PATCH", of_adam, {"role": "owner"}),
+                ("PATCH", of_olga, {"role": "administrator"}),
+                ("POST", f"{of_adam}/transfer-ownership", None),
+                ("DELETE", of_olga, None),
+            ):
+                refused = await dora.dashboard(method, path, body)
+                refused.refused("owners_wait", 409)
+                assert refused.body["details"]["until"] == (await dora.dashboard("GET", EMAIL)).ok().body[until]
+            page = (await dora.form(f"/settings{of_adam}/transfer", {})).text
+            assert "A change of your email address can still be undone" in page
+
+        link, until = await start(mail_worker, dora, fresh()), "confirm_until"
+        await owners_wait()
+        (await dora.form(link, {})).ok()
+        until = "undo_until"
+        await owners_wait()
+        (await dora.dashboard("POST", "/invitations", new | {"role": "administrator"})).ok(201)
+        (await dora.dashboard("PATCH", of_adam, {"role": "finance"})).ok()
+        (await olga.dashboard("PATCH", of_adam, {"role": "owner"})).ok()
+        await mail_worker.sql(TURN_BACK, timedelta(hours=73))
+        (await dora.dashboard("POST", "/invitations", new | {"email": fresh()})).ok(201)

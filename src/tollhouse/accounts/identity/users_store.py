@@ -29,6 +29,7 @@ INSERT_DEVICE = """
     ON CONFLICT (user_id, device_hash) DO NOTHING
 """
 # Serializes changes of the password: the second of two sees the first one's result.
+SHARE = "SELECT FROM users WHERE id = $1 FOR SHARE"
 LOCK = """
     SELECT id, email, language, password_hash, password_changed_at, verified_at FROM users WHERE id = $1 FOR UPDATE
 """
@@ -137,6 +138,11 @@ async def record_device(tx: Tx, user_id: UUID, device_hash: bytes, now: datetime
 async def lock(tx: Tx, user_id: UUID) -> Row | None:
     """Lock the user and return the row."""
     return await tx.fetchrow(LOCK, user_id)
+
+
+async def share(tx: Tx, user_id: UUID) -> None:
+    """Keep whoever locks the user waiting until the transaction ends."""
+    await tx.execute(SHARE, user_id)
 
 
 async def reset_password(tx: Tx, user_id: UUID, password_hash: str, now: datetime) -> None:

@@ -22,6 +22,7 @@ from tollhouse.accounts.team.model import (
     InvitationView,
     LastOwner,
     NewInvitation,
+    OwnersWait,
     RoleChange,
     TeamMemberList,
     TeamMemberView,
@@ -46,7 +47,7 @@ async def list_members(caller: Person, db: Pool) -> TeamMemberList:
     "PATCH",
     "/members/{user_id}",
     guard=signed_in("team"),
-    errors=(ValidationFailed, NotFound, RoleForbidden, LastOwner),
+    errors=(ValidationFailed, NotFound, RoleForbidden, OwnersWait, LastOwner),
     recent_authentication="always",
 )
 async def change_member(caller: Person, user_id: UUID, body: RoleChange, work: Work) -> TeamMemberView:
@@ -58,7 +59,7 @@ async def change_member(caller: Person, user_id: UUID, body: RoleChange, work: W
     "DELETE",
     "/members/{user_id}",
     guard=signed_in_while_suspended("own"),
-    errors=(NotFound, RoleForbidden, LastOwner),
+    errors=(NotFound, RoleForbidden, OwnersWait, LastOwner),
     recent_authentication="by_content",
 )
 async def remove_member(caller: Person, user_id: UUID, work: Work) -> FormerMemberView:
@@ -70,7 +71,7 @@ async def remove_member(caller: Person, user_id: UUID, work: Work) -> FormerMemb
     "POST",
     "/members/{user_id}/transfer-ownership",
     guard=signed_in("team"),
-    errors=(NotFound, RoleForbidden),
+    errors=(NotFound, RoleForbidden, OwnersWait),
     recent_authentication="always",
 )
 async def transfer_ownership(caller: Person, user_id: UUID, work: Work) -> TeamMemberView:
@@ -89,7 +90,7 @@ async def list_invitations(caller: Person, db: Pool, now: datetime) -> Invitatio
     "/invitations",
     guard=signed_in("team"),
     status=201,
-    errors=(ValidationFailed, RoleForbidden, AlreadyMember, TooManyInvitations, RateLimited),
+    errors=(ValidationFailed, RoleForbidden, OwnersWait, AlreadyMember, TooManyInvitations, RateLimited),
     recent_authentication="always",
 )
 async def invite_member(request: Request, caller: Person, body: NewInvitation) -> InvitationView:

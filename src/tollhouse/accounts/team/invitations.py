@@ -22,7 +22,7 @@ from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.accounts.merchants.actions import hash_within_limits
 from tollhouse.accounts.merchants.model import EmailTaken
 from tollhouse.accounts.team import store
-from tollhouse.accounts.team.members import ensure_manages, lock_own_role, notify_team
+from tollhouse.accounts.team.members import ensure_manages, ensure_settled, lock_own_role, notify_team
 from tollhouse.accounts.team.model import (
     AlreadyMember,
     InvitationOfAnother,
@@ -46,7 +46,7 @@ VALID_FOR = timedelta(seconds=limits.INVITATION_S)
 async def invite(request: Request, person: Person, new: NewInvitation) -> InvitationView:
     """Invite somebody; an open invitation to the same address is replaced.
 
-    Raises `ValidationFailed`, `RateLimited`, `RoleForbidden`, `AlreadyMember` and `TooManyInvitations`.
+    Raises `ValidationFailed`, `RateLimited`, `RoleForbidden`, `OwnersWait`, `AlreadyMember` and `TooManyInvitations`.
     """
     if errors := email_errors("email", new.email.strip()):
         raise ValidationFailed(*errors)
@@ -59,6 +59,8 @@ async def invite(request: Request, person: Person, new: NewInvitation) -> Invita
         own = await lock_own_role(work, person)
         before = await store.find_by_address(tx, merchant_id, key, work.now)
         ensure_manages(own, new.role, *(() if before is None else (before.role,)))
+        if new.role == "owner":
+            await ensure_settled(work, person)
         if await store.is_member(tx, merchant_id, key):
             raise AlreadyMember
         if await store.count_open(tx, merchant_id, work.now) >= limits.INVITATIONS_OPEN_MAX:

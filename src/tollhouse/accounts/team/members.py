@@ -8,7 +8,7 @@ from uuid import UUID
 
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes
-from tollhouse.accounts.identity import members_store, sessions_store
+from tollhouse.accounts.identity import address_changes_store, members_store, sessions_store, users_store
 from tollhouse.accounts.identity.model import Person, RoleForbidden
 from tollhouse.accounts.identity.stepup import require_recent
 from tollhouse.accounts.mail import store as outbox
@@ -17,7 +17,7 @@ from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.merchants import store as merchants_store
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.team import store
-from tollhouse.accounts.team.model import FormerMemberView, LastOwner, TeamMemberView
+from tollhouse.accounts.team.model import FormerMemberView, LastOwner, OwnersWait, TeamMemberView
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound
 from tollhouse.kernel.ids import MerchantId, new_id
@@ -40,12 +40,25 @@ def ensure_manages(own: Role, *others: Role) -> None:
         raise RoleForbidden(own, [role for role in ROLES if set(others) <= MANAGED_BY[role]])
 
 
+async def ensure_settled(work: Work, person: Person) -> None:
+    """Raises `OwnersWait` while the person's address may be somebody else's: an owner could not be removed by its owner.
+
+    The lock is waited for by whoever requests another address at once.
+    """
+    await users_store.share(work.tx, person.user_id)
+    change = await address_changes_store.current(work.tx, person.user_id, work.now)
+    if change is not None:
+        raise OwnersWait(change.ends_at)
+
+
 async def change_role(work: Work, person: Person, user_id: UUID, role: Role) -> TeamMemberView:
-    """Change the role of a member. Raises `NotFound`, `RoleForbidden` and `LastOwner`."""
+    """Change the role of a member. Raises `NotFound`, `RoleForbidden`, `OwnersWait` and `LastOwner`."""
     own, member = await lock_own_role(work, person), await _get(work.tx, person.merchant_id, user_id)
     ensure_manages(own, member.role, role)
     if member.role == role:
         return member
+    if "owner" in {member.role, role}:
+        await ensure_settled(work, person)
     await _keep_owner(work.tx, person.merchant_id, member)
     # Nothing below this line may refuse.
     await _set_role(work, person, member, role)
@@ -53,10 +66,14 @@ async def change_role(work: Work, person: Person, user_id: UUID, role: Role) -> 
 
 
 async def transfer_ownership(work: Work, person: Person, user_id: UUID) -> TeamMemberView:
-    """Make a member an owner instead of the person, who becomes an administrator. Raises `NotFound` and `RoleForbidden`."""
+    """Make a member an owner instead of the person, who becomes an administrator.
+
+    Raises `NotFound`, `RoleForbidden` and `OwnersWait`.
+    """
     own, member = await lock_own_role(work, person), await _get(work.tx, person.merchant_id, user_id)
     if own != "owner" or member.user_id == person.user_id:
         raise RoleForbidden(own, ["owner"])
+    await ensure_settled(work, person)
     # Nothing below this line may refuse.
     if member.role != "owner":
         await _set_role(work, person, member, "owner")
@@ -67,8 +84,8 @@ async def transfer_ownership(work: Work, person: Person, user_id: UUID) -> TeamM
 async def remove(work: Work, person: Person, user_id: UUID) -> FormerMemberView:
     """Remove a member, or leave. Returns what the person made.
 
-    Raises `NotFound`, `RoleForbidden`, `LastOwner`, and `RecentAuthenticationRequired` for another owner if the
-    authentication is not recent: a stranger in a session must not end the access of those who could stop it.
+    Raises `NotFound`, `RoleForbidden`, `LastOwner`, `OwnersWait`, and `RecentAuthenticationRequired` for another owner
+    if the authentication is not recent: a stranger in a session must not end the access of those who could stop it.
     """
     tx, merchant_id = work.tx, person.merchant_id
     own, member = await lock_own_role(work, person), await _get(tx, merchant_id, user_id)
@@ -78,6 +95,7 @@ async def remove(work: Work, person: Person, user_id: UUID) -> FormerMemberView:
     await _keep_owner(tx, merchant_id, member)
     if member.role == "owner" and not leaves:
         require_recent(person, work.now)
+        await ensure_settled(work, person)
     # Nothing below this line may refuse.
     await members_store.remove(tx, merchant_id, user_id, work.now)
     await sessions_store.revoke_of_member(tx, merchant_id, user_id, work.now)

@@ -1,12 +1,13 @@
 """The members and invitations of a merchant as the API shows them, what requests send, and the errors."""
 
+from datetime import datetime
 from typing import Annotated, Literal
 from uuid import UUID
 
 from msgspec import Struct
 
 from tollhouse.accounts.merchants.model import ApiKeyView
-from tollhouse.kernel.clock import Timestamp
+from tollhouse.kernel.clock import Timestamp, stamp
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId, MerchantId
@@ -133,6 +134,17 @@ class LastOwner(ApiError):
     code, status = "last_owner", 409
     message = "This person is the only owner. A merchant account always has an owner."
     solution = "Make another member an owner first, or transfer the ownership."
+
+
+class OwnersWait(ApiError):
+    """409: who changes something about owners has changed the own address, or asked to, and that can still be undone."""
+
+    code, status = "owners_wait", 409
+    message = "A change of your email address can still be undone. Until then you cannot add, change or remove owners."
+    solution = "Wait until `details.until`, withdraw the request for another address, or ask another owner."
+
+    def __init__(self, until: datetime) -> None:
+        super().__init__(members={"details": {"until": stamp(until)}})
 
 
 class AlreadyMember(ApiError):

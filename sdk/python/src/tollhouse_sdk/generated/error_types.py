@@ -371,6 +371,12 @@ class NotFound(ApiError):
     code = "not_found"
 
 
+class OwnersWait(ApiError):
+    """The error code `owners_wait`."""
+
+    code = "owners_wait"
+
+
 class PageTooDeep(ApiError):
     """The error code `page_too_deep`."""
 

@@ -10,7 +10,7 @@ from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequir
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.team import invitations, members, store
-from tollhouse.accounts.team.model import AlreadyMember, LastOwner, NewInvitation, TooManyInvitations
+from tollhouse.accounts.team.model import AlreadyMember, LastOwner, NewInvitation, OwnersWait, TooManyInvitations
 from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message, form_errors_of
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -45,7 +45,7 @@ async def invite(request: Request, caller: Person) -> Response:
         return await _team(request, caller, FormErrors(NO_ROLE, {"role": NO_ROLE}, 422), email=email)
     try:
         await invitations.invite(request, caller, NewInvitation(email, role))
-    except (ValidationFailed, RoleForbidden, AlreadyMember, TooManyInvitations, RateLimited) as error:
+    except (ValidationFailed, RoleForbidden, OwnersWait, AlreadyMember, TooManyInvitations, RateLimited) as error:
         shown = form_errors_of(error, ("email",))
         return with_headers_of(error, await _team(request, caller, shown, email=email, role=role))
     return see_other(f"{PATH}?done=invited")
@@ -87,7 +87,7 @@ async def change_role(request: Request, caller: Person, user_id: UUID) -> Respon
         raise InvalidRequest(NO_ROLE)
     try:
         await request.transact(lambda work: members.change_role(work, caller, user_id, role))
-    except (RoleForbidden, LastOwner) as error:
+    except (RoleForbidden, OwnersWait, LastOwner) as error:
         return await _one(request, caller, user_id, error)
     return see_other(f"{PATH}/{user_id}?done=changed")
 
@@ -97,7 +97,7 @@ async def transfer(request: Request, caller: Person, user_id: UUID) -> Response:
     """Make the member the owner, in place of the person."""
     try:
         await request.transact(lambda work: members.transfer_ownership(work, caller, user_id))
-    except RoleForbidden as error:
+    except (RoleForbidden, OwnersWait) as error:
         return await _one(request, caller, user_id, error)
     return see_other(f"{PATH}?done=transferred")
 
@@ -116,7 +116,7 @@ async def remove(request: Request, caller: Person, user_id: UUID) -> Response:
         except RecentAuthenticationRequired:
             person = await reauthenticate(request, caller)
             await request.transact(lambda work: members.remove(work, person, user_id))
-    except (RoleForbidden, LastOwner) as error:
+    except (RoleForbidden, OwnersWait, LastOwner) as error:
         return await _one(request, caller, user_id, error)
     except NotFound:
         await members.find_former(request.services, caller.merchant_id, user_id)
