@@ -112,7 +112,7 @@ async def disconnect_the_app(someone: Visitor) -> None:
     await page.check("#proposals_only")
     await someone.click("Save limits")
     await someone.see("connected-app-limits")
-    await expect(page.locator("main")).to_contain_text("Refunds: 20.00 of 20.00 EUR left in 24 hours")
+    await expect(page.locator("main")).to_contain_text("Refunds: €20.00 of €20.00 left in 24 hours")
     await someone.click("Disconnect application")
     await someone.glance("connected-app-ended")
     await expect(page.locator("[role=status]")).to_contain_text("It can no longer access your account.")

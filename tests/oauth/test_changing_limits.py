@@ -119,7 +119,7 @@ async def test_limits_on_the_page(app: Application, alice: Actor) -> None:
     (await app.api(token, "POST", "/withdrawals", TO_NINA, "1")).ok(201)
     text = await seen(alice, saved.location)
     assert "Limits saved." in text
-    assert "Withdrawals: 15.00 of 25.00 EUR left in 24 hours" in text
+    assert "Withdrawals: €15.00 of €25.00 left in 24 hours" in text
     await post(alice, f"{page}/limits", proposals_only="on")
     grant = await grant_of(alice)
     assert (grant["limits"], grant["proposals_only"]) == ([], True)

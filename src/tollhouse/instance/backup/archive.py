@@ -131,17 +131,22 @@ def unpack(file: Path, identity: Path | None = None) -> Iterator[OpenedBackup]:
         yield OpenedBackup(manifest, folder / DUMP, keys)
 
 
-def dump(dsn: str, file: Path) -> None:
-    """Dump one snapshot of the database into a file that only its owner can read. Raises `BackupError`."""
+def dump(dsn: str, file: Path, programs: Path | None = None) -> None:
+    """Dump one snapshot of the database into a file that only its owner can read. Raises `BackupError`.
+
+    `programs` is the folder of the server's own ones: others would copy what they do not know as an option of a column,
+    and no other server knows it.
+    """
     file.touch(mode=0o600)
     options = ["--format=custom", "--no-owner", "--no-privileges", f"--lock-wait-timeout={LOCK_WAIT}"]
-    _run("pg_dump", dsn, *options, f"--file={file}")
+    own = None if programs is None else programs / "pg_dump"
+    _run(own if own is not None and own.exists() else _program("pg_dump"), dsn, *options, f"--file={file}")
 
 
 def load(dsn: str, dump: Path) -> None:
     """Fill an empty database from a dump, completely or not at all. Raises `BackupError`."""
     options = ["--no-owner", "--no-privileges", "--exit-on-error", "--single-transaction"]
-    _run("pg_restore", dsn, *options, str(dump))
+    _run(_program("pg_restore"), dsn, *options, str(dump))
 
 
 def _extract(tar: tarfile.TarFile, member: str, folder: Path) -> None:
@@ -153,12 +158,12 @@ def _extract(tar: tarfile.TarFile, member: str, folder: Path) -> None:
         shutil.copyfileobj(content, out)
 
 
-def _run(program: str, dsn: str, *arguments: str) -> None:
+def _run(program: Path, dsn: str, *arguments: str) -> None:
     parts, environment = urlsplit(dsn), dict[str, str]()
     if parts.password is not None:  # every user of the machine can read arguments
         environment["PGPASSWORD"] = unquote(parts.password)
         parts = parts._replace(netloc=parts.netloc.replace(f":{parts.password}@", "@", 1))
-    run(_program(program), f"--dbname={urlunsplit(parts)}", *arguments, **environment)
+    run(program, f"--dbname={urlunsplit(parts)}", *arguments, **environment)
 
 
 def _program(name: str) -> Path:

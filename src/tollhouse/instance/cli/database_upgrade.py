@@ -41,7 +41,7 @@ def upgrade(*, binaries: Binaries) -> int:
             server = database_upgrade.start(old)
             try:
                 is_own = asyncio.run(_is_own(old.dsn))
-                backup.dump(old.dsn, dump)
+                backup.dump(old.dsn, dump, old.binaries / "bin")
             finally:
                 server.stop()
             new = database_upgrade.begin_new(data_dir)
