@@ -5,18 +5,18 @@ import re
 from collections.abc import AsyncIterator
 from datetime import timedelta
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import asyncpg
 import pytest
 
+from tests.accounts.mail.address_steps import EMAIL, TURN_BACK, change, fresh, last_mail, start
 from tests.accounts.mail.mail_worker import MailWorker
-from tests.accounts.mail.postbox import Received
 from tests.accounts.merchants.authenticator import elsewhere, enrol, grow_old, log_in
 from tests.accounts.passkeys.soft_authenticator import add, added, new_passkey
 from tests.accounts.passkeys.soft_authenticator import sign_in as sign_in_by_passkey
-from tests.accounts.team.invited import id_of, invite
-from tests.cast import PASSWORD, Actor, Answer, application, member, sign_up
+from tests.accounts.team.invited import invite
+from tests.cast import PASSWORD, Actor, Answer, application, sign_up
 from tests.forms import FOREIGN, seen, wrong
 from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.identity import slice as jobs
@@ -26,12 +26,6 @@ NEW = "a quite different staple"
 OPEN_INVITATIONS = "SELECT email FROM invitations WHERE ended_at IS NULL AND email = ANY ($1)"
 OWN = {"Sec-Fetch-Site": "same-origin"}
 PAGE = "/settings/security/address"
-EMAIL = "/session/email"
-TURN_BACK = """
-    UPDATE address_changes SET requested_at = requested_at - $1::interval, expires_at = expires_at - $1::interval,
-        confirmed_at = confirmed_at - $1::interval, undo_until = undo_until - $1::interval,
-        undone_at = undone_at - $1::interval
-"""
 HOLDERS = "SELECT email FROM users WHERE email_key = $1"
 AUDITED = "SELECT deed FROM audit_lines WHERE merchant_id = $1::uuid AND deed LIKE 'address.%' ORDER BY created_at, id"
 
@@ -49,29 +43,6 @@ async def carl(mail_worker: MailWorker) -> AsyncIterator[Actor]:
     """Somebody else."""
     async with sign_up(mail_worker.service, "carl", "Carl's Cars") as actor:
         yield actor
-
-
-def fresh() -> str:
-    """An address that nobody has."""
-    return f"new-{uuid4().hex[:12]}@example.com"
-
-
-async def last_mail(mail_worker: MailWorker, email: str, subject: str) -> Received:
-    """The last email to this address about this."""
-    await mail_worker.send()
-    return [mail for mail in mail_worker.postbox.to(email) if mail.subject == subject][-1]
-
-
-async def start(mail_worker: MailWorker, actor: Actor, email: str) -> str:
-    """Request the change; the path of the link at the new address."""
-    (await actor.dashboard("POST", EMAIL, {"email": email})).ok(202)
-    return (await last_mail(mail_worker, email, "Confirm your new email address")).path
-
-
-async def change(mail_worker: MailWorker, actor: Actor, email: str) -> str:
-    """Change the address; the path of the link at the old one, which the actor keeps."""
-    (await actor.form(await start(mail_worker, actor, email), {})).ok()
-    return (await last_mail(mail_worker, actor.email, "Your email address was changed")).path
 
 
 async def forgot(mail_worker: MailWorker, actor: Actor, email: str) -> list[str]:
@@ -391,35 +362,3 @@ async def test_the_emails_in_german(mail_worker: MailWorker, dora: Actor) -> Non
     await mail_worker.send()
     mails: list[Any] = [confirm, *mail_worker.postbox.to(dora.email)[-2:]]
     assert not any(re.search(r"\b(the|your|was)\b", mail.subject + mail.text) for mail in mails)
-
-
-async def test_who_changes_the_address_changes_nothing_about_owners(mail_worker: MailWorker, dora: Actor) -> None:
-    """An owner whom a thief made would stay after the change is undone. Others of the team are removed by an owner."""
-    async with member(dora, "administrator") as adam, member(dora, "owner") as olga:
-        of_adam, of_olga = [f"/members/{await id_of(dora, one.email)}" for one in (adam, olga)]
-        new = {"email": fresh(), "role": "owner"}
-
-        async def owners_wait() -> None:
-            for method, path, body in (
-                ("POST", "/invitations", new),
-                ("PATCH", of_adam, {"role": "owner"}),
-                ("PATCH", of_olga, {"role": "administrator"}),
-                ("POST", f"{of_adam}/transfer-ownership", None),
-                ("DELETE", of_olga, None),
-            ):
-                refused = await dora.dashboard(method, path, body)
-                refused.refused("owners_wait", 409)
-                assert refused.body["details"]["until"] == (await dora.dashboard("GET", EMAIL)).ok().body[until]
-            page = (await dora.form(f"/settings{of_adam}/transfer", {})).text
-            assert "A change of your email address can still be undone" in page
-
-        link, until = await start(mail_worker, dora, fresh()), "confirm_until"
-        await owners_wait()
-        (await dora.form(link, {})).ok()
-        until = "undo_until"
-        await owners_wait()
-        (await dora.dashboard("POST", "/invitations", new | {"role": "administrator"})).ok(201)
-        (await dora.dashboard("PATCH", of_adam, {"role": "finance"})).ok()
-        (await olga.dashboard("PATCH", of_adam, {"role": "owner"})).ok()
-        await mail_worker.sql(TURN_BACK, timedelta(hours=73))
-        (await dora.dashboard("POST", "/invitations", new | {"email": fresh()})).ok(201)
