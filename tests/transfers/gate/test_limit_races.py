@@ -30,7 +30,7 @@ from tollhouse.instance.database import embedded
 from tollhouse.kernel import actor as acting
 from tollhouse.kernel import clock
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.ids import ClientId, MerchantId
+from tollhouse.kernel.ids import ClientId, GrantId, MerchantId
 from tollhouse.kernel.scopes import ALL
 from tollhouse.transfers.balance_payments import actions as balance_payments
 from tollhouse.transfers.balance_payments.model import NewBalancePayment
@@ -319,7 +319,7 @@ async def test_a_process_that_dies_has_counted_and_held_nothing(crowd: Crowd, se
     key = await new_key(crowd.payer, withdrawals(per_day="10.00"), {"kind": "balance_payments", "currency": "EUR"})
     await crowd.another_day(per_day("balance_payments"))
     owner, env = await crowd.owner(), env_of(crowd.payer)
-    caller = Caller(env, "Alice", ALL, client_id=ClientId(crowd.app.client_id))
+    caller = Caller(env, "Alice", ALL, client_id=ClientId(crowd.app.client_id), grant_id=GrantId(owner.credential_id))
     withdrawal = msgspec.convert(TO_NINA, NewWithdrawal)
     payment = NewBalancePayment(amount="10.00", currency="EUR", capture=False)
     by_key = acting.Actor("api_key", key.made["api_key_id"], credential_id=UUID(key.made["api_key_id"]), is_limited=True)
