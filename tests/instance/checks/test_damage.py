@@ -205,7 +205,7 @@ DAMAGE = {
         "UPDATE operator_action_kinds SET needs_reason = false WHERE action = 'balance_adjusted'",
     ),
     "an email too many": (
-        "I22 .* emails was changed",
+        "I22 .* email everything is not ours",
         "INSERT INTO mail_kinds VALUES ('everything')",
     ),
     "a trigger too many": (

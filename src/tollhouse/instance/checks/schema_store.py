@@ -41,7 +41,7 @@ OBJECTS = """
     SELECT format('action %s', action), format('of_merchant %s, needs_reason %s', of_merchant, needs_reason)
     FROM operator_action_kinds
     UNION ALL
-    SELECT 'emails', string_agg(about, ' ' ORDER BY about COLLATE "C") FROM mail_kinds
+    SELECT format('email %s', about), 'may be sent' FROM mail_kinds
     ORDER BY 1
 """
 # Includes partitions and the triggers of foreign keys.
@@ -54,7 +54,7 @@ MAJOR = "SELECT current_setting('server_version_num')::int / 10000"
 WRITTEN_BY_SERVER = ("constraint", "trigger", "index")
 """Definitions as the server prints them, which may differ in another version."""
 
-NEVER_ADDED = ("trigger", "transitions", "release", "action")
+NEVER_ADDED = ("trigger", "transitions", "release", "action", "email")
 """Others may be added, such as an index of the operator's."""
 
 
