@@ -106,7 +106,7 @@ async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker
         code = await later.code(thief, "account:read")
         await enrol(thief)
         stolen = await added(thief)
-        (await invite(thief, also_invited, "owner")).ok(201)
+        (await invite(thief, also_invited, "administrator")).ok(201)
         for _ in range(2):
             assert dora.email in (await dora.anonymously("GET", undo)).ok().text
         (await thief.dashboard("GET", "/session")).ok()
