@@ -30,7 +30,7 @@ async def test_who_changes_the_address_changes_nothing_about_owners(mail_worker:
                 refused.refused("owners_wait", 409)
                 assert refused.body["details"]["until"] == (await dora.dashboard("GET", EMAIL)).ok().body[until]
             page = (await dora.form(f"/settings{of_adam}/transfer", {})).text
-            assert "A change of your email address can still be undone" in page
+            assert "A change of your email address waits or can be undone" in page
 
         link, until = await start(mail_worker, dora, fresh()), "confirm_until"
         await owners_wait()

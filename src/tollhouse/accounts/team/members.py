@@ -41,9 +41,9 @@ def ensure_manages(own: Role, *others: Role) -> None:
 
 
 async def ensure_settled(work: Work, person: Person) -> None:
-    """Raises `OwnersWait` while the person's address may be somebody else's: an owner could not be removed by its owner.
+    """Raises `OwnersWait` while a change of the person's address waits or can be undone.
 
-    The lock is waited for by whoever requests another address at once.
+    Nobody could remove an owner whom a stranger in the account made. The lock keeps a request for an address waiting.
     """
     await users_store.share(work.tx, person.user_id)
     change = await address_changes_store.current(work.tx, person.user_id, work.now)

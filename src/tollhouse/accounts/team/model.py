@@ -140,7 +140,9 @@ class OwnersWait(ApiError):
     """409: who changes something about owners has changed the own address, or asked to, and that can still be undone."""
 
     code, status = "owners_wait", 409
-    message = "A change of your email address can still be undone. Until then you cannot add, change or remove owners."
+    message = (
+        "A change of your email address waits or can be undone. Until that is over, you cannot add, change or remove owners."
+    )
     solution = "Wait until `details.until`, withdraw the request for another address, or ask another owner."
 
     def __init__(self, until: datetime) -> None:
