@@ -17,6 +17,7 @@ ONES = "array_fill(1, ARRAY[90])"
 TEXTS = "array_fill('automatic'::text, ARRAY[90])"
 WAITS = "array_fill(interval '1 s', ARRAY[90])"
 TIMES = "array_fill(now(), ARRAY[90])"
+CLAIMED = f"array_fill(0, ARRAY[90]), {ONES}, {ONES}, gen_random_uuid(), '30 s'"
 SEEN_EMPTY = """
     SELECT pg_restore_relation_stats('schemaname', 'public', 'relname', t, 'relpages', 160, 'reltuples', 1::real)
     FROM unnest($1::text[]) AS t
@@ -45,7 +46,7 @@ NEXT = """
 @pytest.mark.parametrize(
     ("statement", "values"),
     [
-        (delivery_store.CLAIM, f"array_fill(0, ARRAY[90]), {ONES}, {ONES}, gen_random_uuid(), '30 s'"),
+        (delivery_store.CLAIM, CLAIMED),
         (delivery_store.DEFER, ONES),
         (delivery_store.PROMOTE, "1000"),
         (
@@ -71,9 +72,24 @@ async def test_no_plan_reads_a_table_from_end_to_end(services: Services, stateme
         await raw.execute("ROLLBACK")
         await raw.execute("DEALLOCATE said")
     await engine.db.close()
-    looks = [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") in TABLES and "Scan" in node["Node Type"]]
-    assert looks
-    assert [node for node in looks if not any("Index Cond" in step for step in nodes(node))] == [], plan
+    assert looks_at(plan)
+    assert [node for node in looks_at(plan) if not any("Index Cond" in step for step in nodes(node))] == [], plan
+
+
+async def test_nothing_but_its_index_is_considered_for_a_claim(services: Services) -> None:
+    """What another index cost by the statistics of a bad moment cannot matter then."""
+    engine = engine_services(services)
+    async with engine.db.connection() as tx:
+        raw = tx.raw
+        await raw.execute("BEGIN")
+        await raw.execute("DROP INDEX webhook_deliveries_ready")
+        await raw.execute("SET LOCAL plan_cache_mode = force_custom_plan")
+        await raw.execute(f"PREPARE said AS {delivery_store.CLAIM}")
+        plan = msgspec.json.decode(await raw.fetchval(f"EXPLAIN (FORMAT JSON) EXECUTE said({CLAIMED})"))
+        await raw.execute("ROLLBACK")
+        await raw.execute("DEALLOCATE said")
+    await engine.db.close()
+    assert looks_at(plan)[0]["Node Type"] == "Seq Scan"
 
 
 @pytest.mark.covers("W-54")
@@ -91,6 +107,11 @@ async def test_what_was_sent_is_passed_over_also_where_it_was_due_at_one_moment(
         await eventually(reads_little)  # once nobody else's snapshot holds it any more
         await tx.raw.execute("DELETE FROM webhook_deliveries WHERE merchant_id = $1", merchant)
     await engine.db.close()
+
+
+def looks_at(plan: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The scans of the tables, in the plan's order."""
+    return [node for node in nodes(plan[0]["Plan"]) if node.get("Relation Name") in TABLES and "Scan" in node["Node Type"]]
 
 
 def nodes(plan: dict[str, Any]) -> Iterator[dict[str, Any]]:

@@ -2,7 +2,7 @@
 
 The worker's connections plan by index only (`INDEX_PLANS`): a plan made while the tables were empty must not scan a million
 rows later. For the same reason rows of the queue tables are found by `= ANY` or in a locking LATERAL, never by a join whose
-order the planner may reverse.
+order the planner may reverse, or for whose sake it would read a whole index in order.
 """
 
 # Destinations with deliveries in a lane after a cursor: one index step each, whatever the backlog.
@@ -27,9 +27,9 @@ CLAIM = """
         CROSS JOIN LATERAL (
             SELECT d.event_id FROM webhook_deliveries d
             WHERE d.lane = batch.lane AND d.destination_key = batch.key AND d.lease_until IS NULL AND d.run_at <= now()
-              AND NOT EXISTS (SELECT FROM webhook_events e
-                              WHERE e.id = d.event_id AND e.position IS NULL AND e.type <> 'webhook.test'
-                                AND e.source_type <> 'connection')
+              AND (SELECT true FROM webhook_events e
+                   WHERE e.id = d.event_id AND e.position IS NULL AND e.type <> 'webhook.test'
+                     AND e.source_type <> 'connection') IS NULL
             ORDER BY d.run_at LIMIT batch.max_rows FOR UPDATE OF d SKIP LOCKED
         ) AS few
     ), mine AS (
