@@ -8,9 +8,9 @@ import binascii
 import hashlib
 import hmac
 import re
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
-from msgspec import structs
+from msgspec import UNSET, Struct, UnsetType, structs
 
 from tollhouse.accounts.identity import throttle
 from tollhouse.accounts.identity.throttle import FailureLimit
@@ -32,6 +32,20 @@ NO_HASH = bytes(32)
 
 VERIFIER = re.compile(rf"[A-Za-z0-9._~-]{{{VERIFIER_CHARS_MIN},{VERIFIER_CHARS_MAX}}}")
 CHALLENGE = re.compile(rf"[A-Za-z0-9_-]{{{CHALLENGE_CHARS}}}")
+
+
+class ClientParameters(Struct, frozen=True):
+    """The parameters by which a client authenticates in the body."""
+
+    client_id: str | UnsetType = UNSET
+    client_secret: str | UnsetType = UNSET
+    client_assertion: str | UnsetType = UNSET
+    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
+    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
+    """Kind of `client_assertion`. Required with it.
+
+    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
+    """
 
 
 class SentCredentials(NamedTuple):

@@ -5,6 +5,7 @@ not count: the grant stays expired.
 """
 
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 import msgspec
@@ -291,17 +292,7 @@ def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
         application=ApplicationView(
             row["name"], row["description"], row["website_url"], row["client_status"], row["verified"]
         ),
-        scopes=Scopes(row["scope_mask"]).names(),
-        mode=row["mode"],
-        livemode=row["mode"] == "live",
-        status=_status(row, now),
-        created_at=stamp(row["created_at"]),
-        expires_at=stamp(row["expires_at"]),
-        revoked_at=stamp_or_none(row["revoked_at"]),
-        ended_reason=_ended_reason(row, now),
-        last_used_at=stamp_or_none(row["last_used_at"]),
-        proposals_only=row["proposals_only"],
-        **read_limits(row["limits"]).members(catalogue, "limits_expire_at"),
+        **_members(row, now, catalogue),
     )
 
 
@@ -310,18 +301,24 @@ def _connection(row: Row, now: datetime, catalogue: Catalogue) -> ConnectionView
         grant_id=row["id"],
         merchant_id=row["merchant_id"],
         business_name=row["business_name"],
-        scopes=Scopes(row["scope_mask"]).names(),
-        mode=row["mode"],
-        livemode=row["mode"] == "live",
-        status=_status(row, now),
-        created_at=stamp(row["created_at"]),
-        expires_at=stamp(row["expires_at"]),
-        revoked_at=stamp_or_none(row["revoked_at"]),
-        ended_reason=_ended_reason(row, now),
-        last_used_at=stamp_or_none(row["last_used_at"]),
-        proposals_only=row["proposals_only"],
-        **read_limits(row["limits"]).members(catalogue, "limits_expire_at"),
+        **_members(row, now, catalogue),
     )
+
+
+def _members(row: Row, now: datetime, catalogue: Catalogue) -> dict[str, Any]:
+    """What the merchant and the owner of the application see alike."""
+    return {
+        "scopes": Scopes(row["scope_mask"]).names(),
+        "mode": row["mode"],
+        "livemode": row["mode"] == "live",
+        "status": _status(row, now),
+        "created_at": stamp(row["created_at"]),
+        "expires_at": stamp(row["expires_at"]),
+        "revoked_at": stamp_or_none(row["revoked_at"]),
+        "ended_reason": _ended_reason(row, now),
+        "last_used_at": stamp_or_none(row["last_used_at"]),
+        "proposals_only": row["proposals_only"],
+    } | read_limits(row["limits"]).members(catalogue, "limits_expire_at")
 
 
 def _status(row: Row, now: datetime) -> GrantStatus:

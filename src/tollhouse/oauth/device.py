@@ -6,7 +6,7 @@ code, which is stored as the digest of an authorization code is, and redeemed on
 
 import hashlib
 import secrets
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Struct, UnsetType
 from starlette.responses import Response
@@ -25,6 +25,7 @@ from tollhouse.kernel.scopes import WRITES
 from tollhouse.oauth import client_auth, client_documents, clients_store, requests_store
 from tollhouse.oauth.authorization_details_model import InvalidAuthorizationDetails
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, address_limits, require_not_full
+from tollhouse.oauth.client_auth import ClientParameters
 from tollhouse.oauth.device_errors import TooManyDevices, UnauthorizedClient
 from tollhouse.oauth.model import (
     DEVICE_CODE_GRANT,
@@ -51,7 +52,7 @@ USER_CODE_ALPHABET = "BCDFGHJKLMNPQRSTVWXZ"
 AGENT_CHARS_KEPT = 200
 
 
-class DeviceForm(Struct, frozen=True):
+class DeviceForm(ClientParameters, frozen=True, kw_only=True):
     """The parameters: what is requested, and the client's credentials."""
 
     scope: Annotated[str, example("payments:read offline_access")]
@@ -61,15 +62,6 @@ class DeviceForm(Struct, frozen=True):
     """What the tokens will open: URL of the Integration API, the default, or of `/mcp`."""
     authorization_details: str | UnsetType = UNSET
     """Limits to ask for (RFC 9396): JSON array of one `tollhouse_limits` object."""
-    client_id: str | UnsetType = UNSET
-    client_secret: str | UnsetType = UNSET
-    client_assertion: str | UnsetType = UNSET
-    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
-    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
-    """Kind of `client_assertion`. Required with it.
-
-    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
-    """
 
 
 class DeviceAuthorization(Struct, frozen=True):

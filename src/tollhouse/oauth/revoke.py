@@ -15,13 +15,14 @@ from tollhouse.kernel.errors import InvalidRequest
 from tollhouse.kernel.examples import example
 from tollhouse.kernel.ids import ClientId
 from tollhouse.oauth import client_auth, connections, refresh_tokens, store
+from tollhouse.oauth.client_auth import ClientParameters
 from tollhouse.oauth.model import InvalidClient, TooManyFailures
 
 OPERATIONS = Operations(PROTOCOL)
 PARAMETERS = (*client_auth.PARAMETERS, "token", "token_type_hint")
 
 
-class RevocationForm(Struct, frozen=True):
+class RevocationForm(ClientParameters, frozen=True, kw_only=True):
     """The parameters: the token and the client's credentials."""
 
     token: Annotated[str, example("thrt_…")]
@@ -30,15 +31,6 @@ class RevocationForm(Struct, frozen=True):
 
     access_token: The token is an access token.
     refresh_token: The token is a refresh token.
-    """
-    client_id: str | UnsetType = UNSET
-    client_secret: str | UnsetType = UNSET
-    client_assertion: str | UnsetType = UNSET
-    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
-    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
-    """Kind of `client_assertion`. Required with it.
-
-    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
     """
 
 

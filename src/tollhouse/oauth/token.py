@@ -6,7 +6,7 @@ A replay revokes the whole grant. Its error is returned, not raised, so that the
 """
 
 from collections.abc import Awaitable, Callable
-from typing import Annotated, Literal
+from typing import Annotated
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 from starlette.responses import Response
@@ -37,7 +37,7 @@ from tollhouse.oauth import (
     store,
 )
 from tollhouse.oauth.authorization_details_model import granted
-from tollhouse.oauth.client_auth import SentCredentials
+from tollhouse.oauth.client_auth import ClientParameters, SentCredentials
 from tollhouse.oauth.connections_model import EndedReason
 from tollhouse.oauth.device_errors import AccessDenied, AuthorizationPending, ExpiredToken, SlowDown, UnauthorizedClient
 from tollhouse.oauth.model import (
@@ -71,7 +71,7 @@ PARAMETERS = (
 )
 
 
-class TokenForm(Struct, frozen=True):
+class TokenForm(ClientParameters, frozen=True, kw_only=True):
     """The parameters: those of a code exchange or of a refresh, and the client's credentials."""
 
     grant_type: GrantType
@@ -87,15 +87,6 @@ class TokenForm(Struct, frozen=True):
     """Fewer scopes than were granted, separated by spaces. Only for a refresh token."""
     resource: str | UnsetType = UNSET
     """The resource that the connection was granted for (RFC 8707). It can be left out."""
-    client_id: str | UnsetType = UNSET
-    client_secret: str | UnsetType = UNSET
-    client_assertion: str | UnsetType = UNSET
-    """A token that the application has signed, instead of a secret (`private_key_jwt`)."""
-    client_assertion_type: Literal["urn:ietf:params:oauth:client-assertion-type:jwt-bearer"] | UnsetType = UNSET
-    """Kind of `client_assertion`. Required with it.
-
-    urn:ietf:params:oauth:client-assertion-type:jwt-bearer: A signed token.
-    """
 
 
 class TokenHeaders(Struct, frozen=True):
