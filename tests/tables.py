@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import tollhouse
+from tollhouse.accounts.identity import users_store
 from tollhouse.platform.database import digests_store
 
 VERBS = ("SELECT", "INSERT", "UPDATE", "DELETE", "WITH")
@@ -37,8 +38,12 @@ def statements() -> Iterator[tuple[str, str]]:
         for name, value in vars(importlib.import_module(module.name)).items():
             if name.isupper() and isinstance(value, str) and value.lstrip().startswith(VERBS):
                 yield f"{module.name}.{name}", value
-    for by_table in (digests_store.PAGES, digests_store.CHANGES):
-        yield from ((f"tollhouse.platform.database.digests_store.{kind}", statement) for kind, statement in by_table.items())
+    for store, by_table in (
+        (digests_store, digests_store.PAGES),
+        (digests_store, digests_store.CHANGES),
+        (users_store, users_store.DELETE_WITH_USER),
+    ):
+        yield from ((f"{store.__name__}.{table}", statement) for table, statement in by_table.items())
 
 
 def access(schema: str) -> dict[str, Access]:

@@ -69,23 +69,15 @@ DELETE_UNUSED_DEVICES = """
         FOR UPDATE SKIP LOCKED)
 """
 
-DELETE_SESSIONS_OF_USER = "DELETE FROM sessions WHERE user_id = $1"
-DELETE_DEVICES_OF_USER = "DELETE FROM known_devices WHERE user_id = $1"
-DELETE_FACTOR_OF_USER = "DELETE FROM second_factors WHERE holder_id = $1"
-DELETE_CODES_OF_USER = "DELETE FROM backup_codes WHERE holder_id = $1"
-DELETE_MEMBERSHIPS_OF_USER = "DELETE FROM members WHERE user_id = $1"
-DELETE_ADDRESSES_OF_USER = "DELETE FROM address_changes WHERE user_id = $1"
-DELETE_PASSKEYS_OF_USER = "DELETE FROM passkeys WHERE holder_id = $1"
-DELETE_USER = "DELETE FROM users WHERE id = $1"
 DELETE_WITH_USER = {
-    "sessions": DELETE_SESSIONS_OF_USER,
-    "known_devices": DELETE_DEVICES_OF_USER,
-    "second_factors": DELETE_FACTOR_OF_USER,
-    "backup_codes": DELETE_CODES_OF_USER,
-    "members": DELETE_MEMBERSHIPS_OF_USER,
-    "address_changes": DELETE_ADDRESSES_OF_USER,
-    "passkeys": DELETE_PASSKEYS_OF_USER,
-    "users": DELETE_USER,
+    "sessions": "DELETE FROM sessions WHERE user_id = $1",
+    "known_devices": "DELETE FROM known_devices WHERE user_id = $1",
+    "second_factors": "DELETE FROM second_factors WHERE holder_id = $1",
+    "backup_codes": "DELETE FROM backup_codes WHERE holder_id = $1",
+    "members": "DELETE FROM members WHERE user_id = $1",
+    "address_changes": "DELETE FROM address_changes WHERE user_id = $1",
+    "passkeys": "DELETE FROM passkeys WHERE holder_id = $1",
+    "users": "DELETE FROM users WHERE id = $1",
 }
 
 # Credentials that may have been revoked or used after the backup.
