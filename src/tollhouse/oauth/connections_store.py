@@ -287,7 +287,6 @@ async def restrict_scopes(
 
 def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
     return GrantView(
-        grant_id=row["id"],
         client_id=ClientId(row["client_id"]),
         application=ApplicationView(
             row["name"], row["description"], row["website_url"], row["client_status"], row["verified"]
@@ -298,7 +297,6 @@ def _grant(row: Row, now: datetime, catalogue: Catalogue) -> GrantView:
 
 def _connection(row: Row, now: datetime, catalogue: Catalogue) -> ConnectionView:
     return ConnectionView(
-        grant_id=row["id"],
         merchant_id=row["merchant_id"],
         business_name=row["business_name"],
         **_members(row, now, catalogue),
@@ -306,8 +304,9 @@ def _connection(row: Row, now: datetime, catalogue: Catalogue) -> ConnectionView
 
 
 def _members(row: Row, now: datetime, catalogue: Catalogue) -> dict[str, Any]:
-    """What the merchant and the owner of the application see alike."""
+    """The members of `ConnectionFacts`."""
     return {
+        "grant_id": row["id"],
         "scopes": Scopes(row["scope_mask"]).names(),
         "mode": row["mode"],
         "livemode": row["mode"] == "live",

@@ -182,12 +182,10 @@ class ClientView(Struct, frozen=True, kw_only=True):
     """Signing secret of events about connections; only in the response that created it."""
 
 
-class ConnectionView(Struct, frozen=True, kw_only=True):
-    """A grant as the owner of the application sees it."""
+class ConnectionFacts(Struct, frozen=True, kw_only=True):
+    """What the merchant and the owner of the application see of a grant alike."""
 
     grant_id: UUID
-    merchant_id: UUID
-    business_name: str
     scopes: list[str]
     mode: Mode
     livemode: bool
@@ -207,6 +205,13 @@ class ConnectionView(Struct, frozen=True, kw_only=True):
     """From when on it moves no money; null if that never ends."""
     proposals_only: bool
     """Whether it may only propose what moves money."""
+
+
+class ConnectionView(ConnectionFacts, frozen=True, kw_only=True):
+    """A grant as the owner of the application sees it."""
+
+    merchant_id: UUID
+    business_name: str
 
 
 class ApplicationView(Struct, frozen=True):
@@ -223,32 +228,12 @@ class ApplicationView(Struct, frozen=True):
     """Whether an operator of this installation verified who is behind it."""
 
 
-class GrantView(Struct, frozen=True, kw_only=True):
+class GrantView(ConnectionFacts, frozen=True, kw_only=True):
     """A grant as the merchant that gave it sees it."""
 
-    grant_id: UUID
     client_id: ClientId
     application: ApplicationView
     """Application that is connected."""
-    scopes: list[str]
-    mode: Mode
-    livemode: bool
-    status: GrantStatus
-    """Whether the connection gives access."""
-    created_at: Timestamp
-    expires_at: Annotated[Timestamp, example("2026-12-21T09:30:00.000Z")]
-    revoked_at: Timestamp | None
-    ended_reason: EndedReason | None
-    """Why the connection ended; null while it is active."""
-    last_used_at: Timestamp | None
-    limits: list[LimitView]
-    """What the connection may move; a kind that is not listed is not limited."""
-    recipients: list[UUID] | None
-    """Saved recipients that it may withdraw to; null for all."""
-    limits_expire_at: Timestamp | None
-    """From when on it moves no money; null if that never ends."""
-    proposals_only: bool
-    """Whether it may only propose what moves money."""
 
 
 class InvalidClient(ApiError):
