@@ -9,12 +9,11 @@ from datetime import timedelta
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
-from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import address_changes_store as store
 from tollhouse.accounts.identity import sessions_store, users_store
 from tollhouse.accounts.identity.credentials import email_errors, email_key
 from tollhouse.accounts.identity.model import AddressChange, Person
-from tollhouse.accounts.identity.passwords import count_request
+from tollhouse.accounts.identity.passwords import count_request, record_revoked
 from tollhouse.accounts.mail import links
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.links import MailLinkExpired
@@ -24,9 +23,8 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import messages
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.clock import stamp
-from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, FieldError, ValidationFailed
-from tollhouse.kernel.ids import MerchantId, new_id
+from tollhouse.kernel.ids import new_id
 from tollhouse.kernel.limits import ADDRESS_LINK_S, ADDRESS_UNDO_S
 from tollhouse.kernel.tokens import BODY_CHARS, random_base62
 from tollhouse.platform.database.pool import Row
@@ -34,8 +32,9 @@ from tollhouse.platform.passwords import hash_password
 
 CONFIRMED_WITHIN = timedelta(seconds=ADDRESS_LINK_S)
 UNDONE_WITHIN = timedelta(seconds=ADDRESS_UNDO_S)
-EndInvitations = Callable[[Work, AddressChange, Actor], Awaitable[None]]
-"""Ends the open invitations that the person sent since the change: `team.invitations.end_sent`."""
+UNDONE = "email address change undone"
+UndoInvitations = Callable[[Work, AddressChange, Actor], Awaitable[None]]
+"""Ends invitations that the person sent since the change, and removes who joined by one: `team.invitations.undo_sent`."""
 
 
 class AddressChangedRecently(ApiError):
@@ -133,12 +132,12 @@ async def confirm(request: Request, secret: str) -> AddressChange:
     return await request.transact(action)
 
 
-async def undo(request: Request, secret: str, end_invitations: EndInvitations) -> AddressChange:
+async def undo(request: Request, secret: str, undo_invitations: UndoInvitations) -> AddressChange:
     """Restore the old address, and end what could have been made by whoever changed it. Undone already, nothing happens.
 
     Every session ends and the password opens nothing: a link to choose another one is sent to the old address. API keys that
     the person made since the request, connections that the person allowed and second factors that were added are
-    revoked, and open invitations that the person sent end. Raises `MailLinkExpired`.
+    revoked, invitations that the person sent end, and who joined by one is removed. Raises `MailLinkExpired`.
     """
     found = await find(request, "undo_address", secret)
     password_hash = await hash_password(random_base62(BODY_CHARS), queue_max=request.services.settings.password_queue)
@@ -154,28 +153,17 @@ async def undo(request: Request, secret: str, end_invitations: EndInvitations) -
         await store.undo(work.tx, change, password_hash, work.now)
         await sessions_store.revoke_all(work.tx, change.user_id, work.now)
         await record.event_of_user(work, change.user_id, "address.undone", by)
-        await _revoke(work, change, by)
-        await end_invitations(work, change, by)
+        made = await store.revoke_made(work.tx, change.user_id, change.requested_at, work.now)
+        await record_revoked(work, *made, UNDONE, by)
+        if await store.remove_factor(work.tx, change.user_id, change.requested_at):
+            await record.event_of_user(work, change.user_id, "second_factor.removed", by)
+        await undo_invitations(work, change, by)
         await outbox.invalidate_resets(work.tx, change.user_id, work.now)
         await _send(work, user, "reset", change.old_email, {})
         await _send(work, user, "address_undone", change.new_email, {"old": mail_name(change.old_email)})
         return await _get(work, change.id)
 
     return await request.transact(action)
-
-
-async def _revoke(work: Work, change: AddressChange, by: Actor) -> None:
-    """Revoke what the person made since the request. All sessions have ended, so none makes more."""
-    since, reason = change.requested_at, new_values(reason="email address change undone")
-    for key in await store.revoke_api_keys(work.tx, change.user_id, since, work.now):
-        env = MerchantEnv(MerchantId(key["merchant_id"]), key["mode"])
-        await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
-    grants = await store.revoke_grants(work.tx, change.user_id, since, work.now)
-    for grant in grants:
-        await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
-    await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
-    if await store.remove_factor(work.tx, change.user_id, since):
-        await record.event_of_user(work, change.user_id, "second_factor.removed", by)
 
 
 async def _lock(work: Work, found: AddressChange) -> tuple[Row, AddressChange]:

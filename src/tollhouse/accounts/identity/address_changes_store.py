@@ -7,7 +7,7 @@ from tollhouse.accounts.identity import second_factor_store
 from tollhouse.accounts.identity.model import AddressChange
 from tollhouse.accounts.identity.users_store import CHANGED_CONNECTION
 from tollhouse.kernel.connections import ChangedConnection
-from tollhouse.kernel.ids import UserId
+from tollhouse.kernel.ids import MerchantId, UserId
 from tollhouse.platform.database.pool import Pool, Row, Tx
 
 COLUMNS = """id, user_id, old_email, old_key, new_email, new_key, requested_at, expires_at, withdrawn_at, confirmed_at,
@@ -44,12 +44,13 @@ GIVE_BACK = """
     FROM address_changes c WHERE c.id = $1 AND u.id = c.user_id
 """
 REVOKE_API_KEYS = """
-    UPDATE api_keys SET revoked_at = $2 WHERE created_by = $1 AND created_at >= $3 AND revoked_at IS NULL
+    UPDATE api_keys SET revoked_at = $2
+    WHERE created_by = $1 AND created_at >= $3 AND revoked_at IS NULL AND merchant_id = coalesce($4, merchant_id)
     RETURNING id, merchant_id, mode, name
 """
 DELETE_CODES = """
     DELETE FROM oauth_codes WHERE used_at IS NULL
-      AND merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1)
+      AND merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1 AND merchant_id = coalesce($2, merchant_id))
 """
 # The audit log says who allowed an application.
 REVOKE_GRANTS = f"""
@@ -57,7 +58,7 @@ REVOKE_GRANTS = f"""
     FROM oauth_clients c
     WHERE c.id = g.client_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2
       AND g.created_at >= $3
-      AND g.merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1)
+      AND g.merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1 AND merchant_id = coalesce($4, merchant_id))
       AND EXISTS (SELECT FROM audit_lines a
                   WHERE a.merchant_id = g.merchant_id AND a.deed = 'grant.given' AND a.subject = g.client_id
                     AND a.author_kind = 'person' AND a.author = $1::text AND a.created_at >= $3)
@@ -119,15 +120,17 @@ async def undo(tx: Tx, change: AddressChange, password_hash: str, now: datetime)
     await tx.execute(UNDO, change.id, now)
 
 
-async def revoke_api_keys(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[Row]:
-    """Revoke the keys that a user made since then: `id`, `merchant_id`, `mode` and `name`."""
-    return await tx.fetch(REVOKE_API_KEYS, user_id, now, since)
+async def revoke_made(
+    tx: Tx, user_id: UUID, since: datetime, now: datetime, merchant_id: MerchantId | None = None
+) -> tuple[list[Row], list[ChangedConnection]]:
+    """Revoke the API keys that a user made since then and the grants that the user gave, of every merchant or one.
 
-
-async def revoke_grants(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[ChangedConnection]:
-    """Revoke the grants that a user gave since then, after every code that could become one."""
-    await tx.execute(DELETE_CODES, user_id)
-    return [ChangedConnection(**row) for row in await tx.fetch(REVOKE_GRANTS, user_id, now, since)]
+    Codes that could become a grant are deleted before. All sessions have ended, so none makes more.
+    """
+    keys = await tx.fetch(REVOKE_API_KEYS, user_id, now, since, merchant_id)
+    await tx.execute(DELETE_CODES, user_id, merchant_id)
+    grants = await tx.fetch(REVOKE_GRANTS, user_id, now, since, merchant_id)
+    return keys, [ChangedConnection(**grant) for grant in grants]
 
 
 async def delete_of_address(tx: Tx, email_key: str) -> int:

@@ -30,6 +30,7 @@ from tollhouse.http.services import Work
 from tollhouse.kernel import limits
 from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.clock import parse_time_or_date
+from tollhouse.kernel.connections import ChangedConnection
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import ApiError, ValidationFailed
 from tollhouse.kernel.ids import MerchantId
@@ -150,13 +151,19 @@ async def _revoke_all(work: Work, user: Row, by: Actor) -> None:
 
 async def _revoke_credentials(work: Work, merchant_id: MerchantId, by: Actor) -> None:
     """Revoke API keys and grants. The sessions of who resets the password have ended: none is created by one."""
-    reason = new_values(reason="address never verified")
-    for key in await store.revoke_api_keys(work.tx, merchant_id, work.now):
-        env = MerchantEnv(merchant_id, key["mode"])
-        await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=reason, by=by)
+    keys = await store.revoke_api_keys(work.tx, merchant_id, work.now)
     grants = await users_store.revoke_grants(work.tx, merchant_id, "password_reset", work.now)
+    await record_revoked(work, keys, grants, "address never verified", by)
+
+
+async def record_revoked(work: Work, keys: list[Row], grants: list[ChangedConnection], reason: str, by: Actor) -> None:
+    """Record that API keys (`id`, `merchant_id`, `mode`, `name`) and connections were revoked, and announce it."""
+    changed = new_values(reason=reason)
+    for key in keys:
+        env = MerchantEnv(MerchantId(key["merchant_id"]), key["mode"])
+        await record.event(work, env, "api_key.revoked", subject=key["id"], name=key["name"], changed=changed, by=by)
     for grant in grants:
-        await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=reason, by=by)
+        await record.event(work, grant.env, "grant.ended", subject=grant.client_id, name=grant.name, changed=changed, by=by)
     await work.services.connection_webhooks.announce(work, "connection.ended", grants, "merchant")
 
 

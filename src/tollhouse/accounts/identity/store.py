@@ -93,7 +93,7 @@ REVOKE_API_KEY = """
 # $3: the keys of one mode; null for both.
 REVOKE_API_KEYS = """
     UPDATE api_keys SET revoked_at = $2 WHERE merchant_id = $1 AND revoked_at IS NULL AND mode = coalesce($3, mode)
-    RETURNING id, mode, name
+    RETURNING id, merchant_id, mode, name
 """
 # Who makes a key or gives a consent holds it shared until the commit. Not waited for: whoever stops everything then ends
 # what was made before, and what begins meanwhile is refused.

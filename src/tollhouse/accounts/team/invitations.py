@@ -12,6 +12,7 @@ from uuid import UUID
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import new_values
 from tollhouse.accounts.identity import members_store, sessions, sessions_store, throttle, users_store
+from tollhouse.accounts.identity.address_changes import UNDONE
 from tollhouse.accounts.identity.browsers import device_hash
 from tollhouse.accounts.identity.credentials import SPAN, email_errors, email_key, password_errors
 from tollhouse.accounts.identity.model import AccountSuspended, AddressChange, Person
@@ -22,7 +23,7 @@ from tollhouse.accounts.mail.model import Email, mail_name
 from tollhouse.accounts.merchants.actions import hash_within_limits
 from tollhouse.accounts.merchants.model import EmailTaken
 from tollhouse.accounts.team import store
-from tollhouse.accounts.team.members import ensure_manages, ensure_settled, lock_own_role, notify_team
+from tollhouse.accounts.team.members import ensure_manages, ensure_settled, lock_own_role, notify_team, remove_joined
 from tollhouse.accounts.team.model import (
     AlreadyMember,
     InvitationOfAnother,
@@ -108,14 +109,15 @@ async def cancel(work: Work, person: Person, invitation_id: UUID) -> InvitationV
     return invitation
 
 
-async def end_sent(work: Work, change: AddressChange, by: Actor) -> None:
-    """End the open invitations that a person sent since a change of the address that is undone, to whatever merchant."""
-    reason = new_values(reason="email address change undone")
+async def undo_sent(work: Work, change: AddressChange, by: Actor) -> None:
+    """End the invitations that a person sent since a change of the address that is undone, and remove who accepted one."""
+    reason = new_values(reason=UNDONE)
     for sent in await store.end_sent(work.tx, change.user_id, change.requested_at, work.now):
         merchant_id, about = MerchantId(sent["merchant_id"]), sent["email"]
         await record.event(
             work, merchant_id, "member.invitation_canceled", subject=sent["id"], name=about, changed=reason, by=by
         )
+    await remove_joined(work, change, by)
 
 
 async def find(request: Request, secret: str) -> OpenInvitation:

@@ -7,9 +7,12 @@ first one's result, and a form that was open while a role changed does what the 
 from uuid import UUID
 
 from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.identity import address_changes_store, members_store, sessions_store, users_store
-from tollhouse.accounts.identity.model import Person, RoleForbidden
+from tollhouse.accounts.identity.address_changes import UNDONE
+from tollhouse.accounts.identity.model import AddressChange, Person, RoleForbidden
+from tollhouse.accounts.identity.passwords import record_revoked
 from tollhouse.accounts.identity.stepup import require_recent
 from tollhouse.accounts.mail import store as outbox
 from tollhouse.accounts.mail.model import Email, EmailKind, NotificationEvent, mail_name
@@ -19,6 +22,7 @@ from tollhouse.accounts.notifications.notify import Occurrence, notify_members
 from tollhouse.accounts.team import store
 from tollhouse.accounts.team.model import FormerMemberView, LastOwner, OwnersWait, TeamMemberView
 from tollhouse.http.services import Services, Work
+from tollhouse.kernel.actor import Actor
 from tollhouse.kernel.errors import AuthenticationRequired, NotFound
 from tollhouse.kernel.ids import MerchantId, new_id
 from tollhouse.kernel.roles import MANAGED_BY, NAMES, ROLES, Role
@@ -26,9 +30,10 @@ from tollhouse.platform.database.pool import Pool, Tx
 
 
 async def lock_own_role(work: Work, person: Person) -> Role:
-    """Lock the team; the person's role now. Raises `AuthenticationRequired` for who has left."""
+    """Lock the team; the person's role now. Raises `AuthenticationRequired` for who has left, or whose session has ended."""
     is_open = await store.lock_team(work.tx, person.merchant_id) is not None
-    role = await store.get_role(work.tx, person.merchant_id, person.user_id) if is_open else None
+    acts = is_open and await sessions_store.lock(work.tx, person.session_hash)
+    role = await store.get_role(work.tx, person.merchant_id, person.user_id) if acts else None
     if role is None:
         raise AuthenticationRequired
     return role
@@ -97,16 +102,22 @@ async def remove(work: Work, person: Person, user_id: UUID) -> FormerMemberView:
         require_recent(person, work.now)
         await ensure_settled(work, person)
     # Nothing below this line may refuse.
-    await members_store.remove(tx, merchant_id, user_id, work.now)
-    await sessions_store.revoke_of_member(tx, merchant_id, user_id, work.now)
-    await store.cancel_beyond(tx, merchant_id, user_id, (), work.now)
-    changed = changes({"role": member.role}, {"role": None})
-    event_type = "member.left" if leaves else "member.removed"
-    await record.event(work, merchant_id, event_type, subject=user_id, name=member.email, changed=changed)
+    await _remove(work, merchant_id, member, "member.left" if leaves else "member.removed")
     if not leaves:
-        await _tell(work, person, "team_left", member)
-    await notify_team(work, merchant_id, "member_removed", user_id, member.email)
+        await _tell(work, person.business_name, person.email, "team_left", member)
     return await _former(tx, work.services, merchant_id, user_id, member.email)
+
+
+async def remove_joined(work: Work, change: AddressChange, by: Actor) -> None:
+    """Remove who joined by an invitation of a person since a change of the address that is undone, and what they made."""
+    for joined in await store.list_joined(work.tx, change.user_id, change.requested_at):
+        merchant_id = MerchantId(joined["merchant_id"])
+        member = await _get(work.tx, merchant_id, joined["user_id"])
+        await _remove(work, merchant_id, member, "member.removed", by)
+        await _tell(work, joined["business_name"], change.old_email, "team_left", member)
+        since = change.requested_at
+        made = await address_changes_store.revoke_made(work.tx, member.user_id, since, work.now, merchant_id)
+        await record_revoked(work, *made, UNDONE, by)
 
 
 async def find_former(services: Services, merchant_id: MerchantId, user_id: UUID) -> FormerMemberView:
@@ -125,9 +136,11 @@ async def notify_team(
     await notify_members(work, event, Occurrence(merchant_id, new_id(), facts, mailed=user_id))
 
 
-async def _tell(work: Work, by: Person, kind: EmailKind, member: TeamMemberView, role: Role | None = None) -> None:
-    """Send the person concerned an email of what was done by another one."""
-    facts = {"business": mail_name(by.business_name), "by": mail_name(by.email), "email": mail_name(member.email)}
+async def _tell(
+    work: Work, business: str, by: str, kind: EmailKind, member: TeamMemberView, role: Role | None = None
+) -> None:
+    """Send the person concerned an email of what was done by another one, who has this address."""
+    facts = {"business": mail_name(business), "by": mail_name(by), "email": mail_name(member.email)}
     if role is not None:
         facts["new_role"] = role
     reader = await store.get_reader(work.tx, member.user_id)
@@ -147,6 +160,19 @@ async def _keep_owner(tx: Tx, merchant_id: MerchantId, member: TeamMemberView) -
         raise LastOwner
 
 
+async def _remove(
+    work: Work, merchant_id: MerchantId, member: TeamMemberView, event_type: AuditEventType, undone_by: Actor | None = None
+) -> None:
+    """End the membership of a locked team, with its sessions and the invitations that the member sent."""
+    user_id, email = member.user_id, member.email
+    await members_store.remove(work.tx, merchant_id, user_id, work.now)
+    await sessions_store.revoke_of_member(work.tx, merchant_id, user_id, work.now)
+    await store.cancel_beyond(work.tx, merchant_id, user_id, (), work.now)
+    changed = changes({"role": member.role}, {"role": None, "reason": undone_by and UNDONE})
+    await record.event(work, merchant_id, event_type, subject=user_id, name=email, changed=changed, by=undone_by)
+    await notify_team(work, merchant_id, "member_removed", user_id, email)
+
+
 async def _set_role(work: Work, person: Person, member: TeamMemberView, role: Role) -> None:
     """Write a new role. Invitations to roles that the member may not give any more end."""
     tx, merchant_id = work.tx, person.merchant_id
@@ -154,7 +180,7 @@ async def _set_role(work: Work, person: Person, member: TeamMemberView, role: Ro
     await store.cancel_beyond(tx, merchant_id, member.user_id, MANAGED_BY[role], work.now)
     changed = changes({"role": member.role}, {"role": role})
     await record.event(work, merchant_id, "member.role_changed", subject=member.user_id, name=member.email, changed=changed)
-    await _tell(work, person, "team_role_changed", member, role)
+    await _tell(work, person.business_name, person.email, "team_role_changed", member, role)
     await notify_team(work, merchant_id, "member_role_changed", member.user_id, member.email, role)
 
 

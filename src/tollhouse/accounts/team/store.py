@@ -74,10 +74,24 @@ CANCEL_BEYOND = """
     UPDATE invitations SET ended_at = $4
     WHERE merchant_id = $1 AND invited_by = $2 AND ended_at IS NULL AND NOT role = ANY ($3::text[])
 """
-# Who has accepted one stays: the owners were told of everybody who joined.
+LOCK_TEAMS = """
+    SELECT FROM merchants WHERE id IN (SELECT merchant_id FROM members WHERE user_id = $1) ORDER BY id FOR NO KEY UPDATE
+"""
 END_SENT = """
     UPDATE invitations SET ended_at = $2 WHERE invited_by = $1 AND created_at >= $3 AND ended_at IS NULL
     RETURNING id, merchant_id, email
+"""
+# Also by an invitation of who joined so. An owner was made one by another owner, and stays. Who joins becomes a member at
+# the moment at which the invitation ends.
+JOINED = """
+    WITH RECURSIVE sent AS (
+        SELECT merchant_id, accepted_by, ended_at FROM invitations WHERE invited_by = $1 AND created_at >= $2
+        UNION SELECT i.merchant_id, i.accepted_by, i.ended_at
+        FROM sent s JOIN members m ON (m.merchant_id, m.user_id) = (s.merchant_id, s.accepted_by) AND m.role <> 'owner'
+        JOIN invitations i ON (i.merchant_id, i.invited_by) = (s.merchant_id, s.accepted_by) AND i.created_at >= s.ended_at)
+    SELECT m.merchant_id, m.user_id, c.business_name
+    FROM sent s JOIN members m ON (m.merchant_id, m.user_id, m.created_at) = (s.merchant_id, s.accepted_by, s.ended_at)
+    JOIN merchants c ON c.id = m.merchant_id WHERE m.removed_at IS NULL AND m.role <> 'owner' ORDER BY m.created_at
 """
 FIND = """
     SELECT i.id, i.mail_id, i.merchant_id, m.business_name, i.email, i.email_key, i.role, u.email AS invited_by,
@@ -216,8 +230,14 @@ async def cancel_beyond(tx: Tx, merchant_id: MerchantId, user_id: UUID, roles: I
 
 
 async def end_sent(tx: Tx, user_id: UUID, since: datetime, now: datetime) -> list[Row]:
-    """End the invitations that a user sent since then and nobody has accepted: `id`, `merchant_id` and `email`."""
+    """Lock the teams of a user, and end the open invitations that the user sent since then: `id`, `merchant_id`, `email`."""
+    await tx.execute(LOCK_TEAMS, user_id)
     return await tx.fetch(END_SENT, user_id, now, since)
+
+
+async def list_joined(tx: Tx, user_id: UUID, since: datetime) -> list[Row]:
+    """Who joined by what a user sent since then, without owners, oldest first: `merchant_id`, `user_id`, `business_name`."""
+    return await tx.fetch(JOINED, user_id, since)
 
 
 async def find(db: Pool, mail_id: UUID, now: datetime) -> OpenInvitation | None:

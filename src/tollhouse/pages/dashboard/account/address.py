@@ -119,7 +119,7 @@ async def undo_page(request: Request, secret: str) -> Response:
 async def undo(request: Request, secret: str) -> Response:
     """Restore the old address. No session is needed, nor is there one afterwards."""
     try:
-        return _undo_page(request, await address_changes.undo(request, secret, invitations.end_sent))
+        return _undo_page(request, await address_changes.undo(request, secret, invitations.undo_sent))
     except MailLinkExpired as error:
         return expired_page(request, error, "undo")
 
