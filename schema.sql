@@ -396,6 +396,15 @@ BEGIN
     PERFORM value_let_leave('conversion', NEW.id, NEW.merchant_id, NEW.mode, NEW.from_currency, NEW.transaction_id IS NULL);
     RETURN NULL;
 END $$;
+CREATE FUNCTION public.counts_as_second_member(p_merchant uuid, p_currency text, p_user uuid, p_at timestamp with time zone) RETURNS boolean
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT EXISTS (
+        SELECT FROM members m
+        LEFT JOIN second_member_rules r ON (r.merchant_id, r.currency) = (p_merchant, p_currency)
+        WHERE (m.merchant_id, m.user_id) = (p_merchant, p_user) AND m.removed_at IS NULL
+          AND m.decides_since <= greatest(r.set_at, p_at - interval '72 hours'))
+$$;
 CREATE FUNCTION public.current_database_identity() RETURNS text
     LANGUAGE sql STABLE
     AS $$
@@ -518,6 +527,12 @@ CREATE FUNCTION public.dispute_status(p_status text, p_response text, p_respond_
                 WHEN p_response IN ('submitted', 'none') THEN 'under_review'
                 WHEN p_respond_by <= p_at THEN 'expired'
                 ELSE 'needs_response' END
+$$;
+CREATE FUNCTION public.first_owner(p_merchant uuid) RETURNS uuid
+    LANGUAGE sql STABLE
+    AS $$
+    SELECT m.user_id FROM members m WHERE m.merchant_id = p_merchant
+    ORDER BY m.role = 'owner' DESC, m.created_at, m.user_id LIMIT 1
 $$;
 CREATE FUNCTION public.fulfillments_let_leave() RETURNS trigger
     LANGUAGE plpgsql
@@ -1147,6 +1162,13 @@ BEGIN
         FROM jsonb_array_elements(items) item
     );
 END $$;
+CREATE FUNCTION public.members_begin_to_decide() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    NEW.decides_since := now();
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.members_keep_owner() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -1287,6 +1309,10 @@ CREATE TABLE public.outgoing_transfers (
     closed_at timestamp with time zone,
     second_operator_above_minor bigint,
     single_operator boolean DEFAULT false NOT NULL,
+    asked_by uuid,
+    second_member_required boolean DEFAULT false NOT NULL,
+    second_member_id uuid,
+    second_member_at timestamp with time zone,
     CONSTRAINT outgoing_transfers_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT outgoing_transfers_approvals_needed_check CHECK (((approvals_needed >= 0) AND (approvals_needed <= 2))),
     CONSTRAINT outgoing_transfers_approved CHECK (((review <> 'approved'::text) OR (cardinality(approvals) >=
@@ -1306,9 +1332,12 @@ END))),
     CONSTRAINT outgoing_transfers_released CHECK (((released_at IS NULL) OR (review = ANY (ARRAY['not_required'::text, 'approved'::text, 'before_reviews'::text])))),
     CONSTRAINT outgoing_transfers_review_check CHECK ((review = ANY (ARRAY['not_required'::text, 'required'::text, 'approved'::text, 'rejected'::text, 'before_reviews'::text]))),
     CONSTRAINT outgoing_transfers_reviewed CHECK (((review <> 'not_required'::text) OR (((kind = 'refund'::text) AND (receiver = payer_account)) IS TRUE) OR ((kind = 'withdrawal'::text) AND (mode = 'test'::text)))),
+    CONSTRAINT outgoing_transfers_second_member CHECK (((NOT second_member_required) OR (released_at IS NULL) OR (second_member_at IS NOT NULL))),
+    CONSTRAINT outgoing_transfers_second_member_decided CHECK (((second_member_id IS NULL) = (second_member_at IS NULL))),
     CONSTRAINT outgoing_transfers_second_operator_above_minor_check CHECK ((second_operator_above_minor >= 0))
 )
 WITH (fillfactor='85');
+COMMENT ON COLUMN public.outgoing_transfers.asked_by IS 'the user who asked, made the key, or gave the connection; null: nobody who is known';
 CREATE FUNCTION public.outgoing_transfers_needed(p_transfer public.outgoing_transfers, p_above_minor bigint, p_at timestamp with time zone) RETURNS integer
     LANGUAGE sql STABLE
     AS $$
@@ -1359,6 +1388,41 @@ BEGIN
             RAISE EXCEPTION 'nothing of a suspended merchant leaves'
                 USING ERRCODE = 'check_violation', CONSTRAINT = 'outgoing_transfers_suspended';
         END IF;
+    END IF;
+    RETURN NEW;
+END $$;
+CREATE FUNCTION public.outgoing_transfers_require_member() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+DECLARE
+    v_above bigint;
+BEGIN
+    IF TG_OP = 'UPDATE' THEN
+        IF (NEW.asked_by, NEW.second_member_required) IS DISTINCT FROM (OLD.asked_by, OLD.second_member_required)
+           OR (NEW.second_member_at IS DISTINCT FROM OLD.second_member_at AND (
+               OLD.second_member_at IS NOT NULL OR OLD.closed_at IS NOT NULL OR NOT OLD.second_member_required
+               OR NEW.second_member_id IS NOT DISTINCT FROM NEW.asked_by
+               OR NOT counts_as_second_member(NEW.merchant_id, NEW.currency, NEW.second_member_id, NEW.second_member_at))) THEN
+            RAISE EXCEPTION 'another member approves a transfer, once' USING ERRCODE = 'integrity_constraint_violation';
+        END IF;
+        RETURN NEW;
+    END IF;
+    NEW.second_member_required := false;
+    NEW.second_member_id := NULL;
+    NEW.second_member_at := NULL;
+    IF NEW.receiver IS NOT DISTINCT FROM NEW.payer_account THEN
+        RETURN NEW;
+    END IF;
+    SELECT r.above_minor INTO v_above FROM second_member_rules r
+    WHERE (r.merchant_id, r.currency) = (NEW.merchant_id, NEW.currency) AND r.above_minor IS NOT NULL
+    FOR NO KEY UPDATE;  -- of two at once, the second one counts the first
+    IF FOUND THEN
+        NEW.second_member_required := v_above < coalesce(NEW.counted_minor, NEW.amount_minor) + (
+            SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
+            WHERE o.merchant_id = NEW.merchant_id AND o.mode = NEW.mode AND o.currency = NEW.currency
+              AND NOT o.second_member_required AND o.closed_at IS NULL AND o.receiver IS DISTINCT FROM o.payer_account
+              AND o.created_at > NEW.created_at - interval '24 hours');
+        NEW.asked_by := coalesce(NEW.asked_by, first_owner(NEW.merchant_id));
     END IF;
     RETURN NEW;
 END $$;
@@ -2581,6 +2645,18 @@ BEGIN
     WHERE NOT p.is_last;
     DROP TABLE running_parts;
 END $$;
+CREATE FUNCTION public.second_member_rules_require_confirmation() RETURNS trigger
+    LANGUAGE plpgsql
+    AS $$
+BEGIN
+    IF OLD.above_minor IS NOT NULL AND NEW.above_minor IS DISTINCT FROM OLD.above_minor AND (
+        OLD.change_by IS NULL OR NEW.above_minor IS DISTINCT FROM OLD.change_above_minor
+        OR NEW.set_at >= OLD.change_at + interval '7 days' OR coalesce(NEW.confirmed_by = OLD.change_by, true)
+        OR NOT counts_as_second_member(OLD.merchant_id, OLD.currency, NEW.confirmed_by, NEW.set_at)) THEN
+        RAISE EXCEPTION 'a second member confirms the change of this rule' USING ERRCODE = 'integrity_constraint_violation';
+    END IF;
+    RETURN NEW;
+END $$;
 CREATE FUNCTION public.sessions_name_merchant() RETURNS trigger
     LANGUAGE plpgsql
     AS $$
@@ -3723,9 +3799,11 @@ CREATE TABLE public.members (
     role text NOT NULL,
     created_at timestamp with time zone NOT NULL,
     removed_at timestamp with time zone,
+    decides_since timestamp with time zone DEFAULT now() NOT NULL,
     CONSTRAINT members_role_check CHECK ((role = ANY (ARRAY['owner'::text, 'administrator'::text, 'finance'::text, 'support'::text, 'developer'::text, 'read_only'::text])))
 );
 COMMENT ON COLUMN public.members.removed_at IS 'null: a member; the row stays, so that the audit log can name who left';
+COMMENT ON COLUMN public.members.decides_since IS 'since when the role moves money: who was let in a moment ago is no second member';
 CREATE TABLE public.merchant_settings (
     merchant_id uuid NOT NULL,
     mode text NOT NULL,
@@ -3921,6 +3999,7 @@ CREATE TABLE public.oauth_codes (
     limits jsonb,
     resource text DEFAULT 'api'::text NOT NULL,
     dpop_jkt bytea,
+    granted_by uuid,
     CONSTRAINT oauth_codes_challenge_check CHECK ((octet_length(challenge) = 32)),
     CONSTRAINT oauth_codes_check CHECK (((used_at IS NULL) = (grant_id IS NULL))),
     CONSTRAINT oauth_codes_code_hash_check CHECK ((octet_length(code_hash) = 32)),
@@ -3968,6 +4047,7 @@ CREATE TABLE public.oauth_grants (
     expiry_noted_at timestamp with time zone,
     reminded_at timestamp with time zone,
     dpop_jkt bytea,
+    granted_by uuid,
     CONSTRAINT oauth_grants_check CHECK (((revoked_at IS NULL) = (revoked_because IS NULL))),
     CONSTRAINT oauth_grants_check1 CHECK (((refresh_hash IS NULL) OR (mac_key_id IS NOT NULL))),
     CONSTRAINT oauth_grants_check2 CHECK (((revoked_at IS NOT NULL) OR ((scope_mask & (~ (1 << 18))) <> 0))),
@@ -4585,6 +4665,24 @@ CREATE TABLE public.second_factors (
     confirmed_at timestamp with time zone,
     CONSTRAINT second_factors_nonce_check CHECK ((octet_length(nonce) = 12))
 );
+CREATE TABLE public.second_member_rules (
+    merchant_id uuid NOT NULL,
+    currency text NOT NULL,
+    above_minor bigint,
+    set_by uuid NOT NULL,
+    set_at timestamp with time zone NOT NULL,
+    change_by uuid,
+    change_at timestamp with time zone,
+    change_above_minor bigint,
+    confirmed_by uuid,
+    CONSTRAINT second_member_rules_above_minor_check CHECK ((above_minor >= 0)),
+    CONSTRAINT second_member_rules_change_above_minor_check CHECK ((change_above_minor >= 0)),
+    CONSTRAINT second_member_rules_check CHECK (((change_by IS NULL) = (change_at IS NULL))),
+    CONSTRAINT second_member_rules_check1 CHECK (((change_above_minor IS NULL) OR (change_at IS NOT NULL)))
+);
+COMMENT ON COLUMN public.second_member_rules.above_minor IS 'null: no rule';
+COMMENT ON COLUMN public.second_member_rules.change_by IS 'who asks for another amount, or for none; null: nobody';
+COMMENT ON COLUMN public.second_member_rules.confirmed_by IS 'who confirmed the last change';
 CREATE TABLE public.secret_keys (
     key_id text NOT NULL,
     check_value bytea NOT NULL,
@@ -5030,6 +5128,7 @@ CREATE TABLE public.withdrawal_schedules (
     next_attempt_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
+    created_by uuid,
     CONSTRAINT withdrawal_schedules_amount_minor_check CHECK ((amount_minor > 0)),
     CONSTRAINT withdrawal_schedules_check CHECK ((num_nonnulls(amount_minor, keep_minor) = 1)),
     CONSTRAINT withdrawal_schedules_check1 CHECK (
@@ -5395,6 +5494,8 @@ ALTER TABLE ONLY public.scope_bits
     ADD CONSTRAINT scope_bits_pkey PRIMARY KEY (scope);
 ALTER TABLE ONLY public.second_factors
     ADD CONSTRAINT second_factors_pkey PRIMARY KEY (holder_id);
+ALTER TABLE ONLY public.second_member_rules
+    ADD CONSTRAINT second_member_rules_pkey PRIMARY KEY (merchant_id, currency);
 ALTER TABLE ONLY public.secret_keys
     ADD CONSTRAINT secret_keys_pkey PRIMARY KEY (key_id);
 ALTER TABLE ONLY public.sessions
@@ -5611,6 +5712,7 @@ CREATE UNIQUE INDEX operator_approvals_open ON public.operator_approvals USING b
 CREATE INDEX operator_sessions_by_last_use ON public.operator_sessions USING btree (last_seen_at);
 CREATE INDEX operator_sessions_of_operator ON public.operator_sessions USING btree (operator_id);
 CREATE INDEX outgoing_transfers_approved_lately ON public.outgoing_transfers USING btree (merchant_id, currency, GREATEST(created_at, reviewed_at)) WHERE ((mode = 'live'::text) AND (review = 'approved'::text) AND (closed_at IS NULL));
+CREATE INDEX outgoing_transfers_by_one_member ON public.outgoing_transfers USING btree (merchant_id, mode, currency, created_at) WHERE ((NOT second_member_required) AND (closed_at IS NULL) AND (receiver IS DISTINCT FROM payer_account));
 CREATE INDEX outgoing_transfers_in_review ON public.outgoing_transfers USING btree (merchant_id, currency) WHERE ((mode = 'live'::text) AND (review = 'required'::text) AND (closed_at IS NULL));
 CREATE INDEX outgoing_transfers_of_day ON public.outgoing_transfers USING btree (merchant_id, mode, method_id, limit_day) WHERE (method_id IS NOT NULL);
 CREATE INDEX outgoing_transfers_to_review ON public.outgoing_transfers USING btree (kind, created_at, id) WHERE ((review = 'required'::text) AND (closed_at IS NULL));
@@ -5737,12 +5839,14 @@ CREATE TRIGGER bank_imports_transition BEFORE UPDATE OF status ON public.bank_im
 CREATE TRIGGER bank_payouts_exported_of BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((new.status = 'exported'::text)) EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_prepared_of BEFORE INSERT ON public.bank_payouts FOR EACH ROW EXECUTE FUNCTION public.bank_payouts_refuse_unreleased();
 CREATE TRIGGER bank_payouts_transition BEFORE UPDATE OF status ON public.bank_payouts FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
+CREATE TRIGGER begins_to_decide BEFORE UPDATE ON public.members FOR EACH ROW WHEN ((((old.removed_at IS NOT NULL) AND (new.removed_at IS NULL)) OR ((old.role <> ALL (ARRAY['owner'::text, 'administrator'::text, 'finance'::text])) AND (new.role = ANY (ARRAY['owner'::text, 'administrator'::text, 'finance'::text]))))) EXECUTE FUNCTION public.members_begin_to_decide();
 CREATE TRIGGER bitcoin_batches_enforced BEFORE UPDATE ON public.bitcoin_batches FOR EACH ROW EXECUTE FUNCTION public.bitcoin_batches_enforce();
 CREATE TRIGGER bitcoin_outputs_transition BEFORE UPDATE OF status ON public.bitcoin_outputs FOR EACH ROW WHEN ((old.status IS DISTINCT FROM new.status)) EXECUTE FUNCTION public.state_transitions_enforce();
 CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoin_payouts FOR EACH ROW EXECUTE FUNCTION public.bitcoin_payouts_enforce();
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
+CREATE TRIGGER confirmed BEFORE UPDATE ON public.second_member_rules FOR EACH ROW EXECUTE FUNCTION public.second_member_rules_require_confirmation();
 CREATE TRIGGER confirmed_by_operators BEFORE UPDATE OF status, confirmed_at ON public.bank_imports FOR EACH ROW WHEN ((((old.status = 'unconfirmed'::text) AND (new.status = 'uploaded'::text)) OR ((old.confirmed_at IS NULL) AND (new.confirmed_at IS NOT NULL)))) EXECUTE FUNCTION public.bank_imports_require_operators();
 CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON public.conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live'::text) AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION public.conversions_at_fixed_rate();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();
@@ -5829,6 +5933,7 @@ CREATE TRIGGER never_deleted BEFORE DELETE ON public.payment_reversals FOR EACH 
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.payout_pauses FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.provider_balance_transactions FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_deleted BEFORE DELETE ON public.row_digests FOR EACH ROW WHEN ((old.kind <> 'event'::text)) EXECUTE FUNCTION public.ledger_refuse_change();
+CREATE TRIGGER never_deleted BEFORE DELETE ON public.second_member_rules FOR EACH ROW EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.audit_lines FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.balance_payments FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER never_emptied BEFORE TRUNCATE ON public.bank_entry_parts FOR EACH STATEMENT EXECUTE FUNCTION public.ledger_refuse_change();
@@ -5894,6 +5999,7 @@ CREATE CONSTRAINT TRIGGER running_totals AFTER INSERT ON public.transactions DEF
 CREATE CONSTRAINT TRIGGER running_totals_failed AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((((old.status = 'failed'::text) OR (new.status = 'failed'::text)) AND ((old.status IS DISTINCT FROM new.status) OR (old.updated_at IS DISTINCT FROM new.updated_at)))) EXECUTE FUNCTION public.running_totals_follow_failure();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.refunds DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.status IS DISTINCT FROM new.status) OR (old.amount_minor IS DISTINCT FROM new.amount_minor) OR (old.unapplied_minor IS DISTINCT FROM new.unapplied_minor) OR (old.created_at IS DISTINCT FROM new.created_at))) EXECUTE FUNCTION public.running_totals_follow_refund();
 CREATE CONSTRAINT TRIGGER running_totals_moved AFTER UPDATE ON public.transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((old.succeeded_at IS DISTINCT FROM new.succeeded_at) OR (old.credited_minor IS DISTINCT FROM new.credited_minor))) EXECUTE FUNCTION public.running_totals_follow_payment();
+CREATE TRIGGER second_member BEFORE INSERT OR UPDATE ON public.outgoing_transfers FOR EACH ROW EXECUTE FUNCTION public.outgoing_transfers_require_member();
 CREATE TRIGGER stays_closed BEFORE UPDATE ON public.merchants FOR EACH ROW WHEN (((old.closed_at IS NOT NULL) AND ((new.closed_at IS DISTINCT FROM old.closed_at) OR (new.suspended_at IS NULL)))) EXECUTE FUNCTION public.ledger_refuse_change();
 CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.merchants FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_suspended();
 CREATE TRIGGER suspension_cancels_proposals AFTER UPDATE OF suspended_at ON public.oauth_clients FOR EACH ROW WHEN (((old.suspended_at IS NULL) AND (new.suspended_at IS NOT NULL))) EXECUTE FUNCTION public.proposals_cancel_of_suspended();
@@ -6108,6 +6214,8 @@ ALTER TABLE ONLY public.sandbox_plans
     ADD CONSTRAINT sandbox_plans_merchant_id_mode_transaction_id_fkey FOREIGN KEY (merchant_id, mode, transaction_id) REFERENCES public.transactions(merchant_id, mode, id);
 ALTER TABLE ONLY public.saved_filters
     ADD CONSTRAINT saved_filters_user_id_fkey FOREIGN KEY (user_id) REFERENCES public.users(id);
+ALTER TABLE ONLY public.second_member_rules
+    ADD CONSTRAINT second_member_rules_merchant_id_fkey FOREIGN KEY (merchant_id) REFERENCES public.merchants(id);
 ALTER TABLE ONLY public.sessions
     ADD CONSTRAINT sessions_of_member FOREIGN KEY (merchant_id, user_id) REFERENCES public.members(merchant_id, user_id);
 ALTER TABLE ONLY public.sessions

@@ -4472,7 +4472,7 @@ export interface components {
              * @description What it waits for.
              * @enum {unknown}
              */
-            reason: "destination_refused" | "destination_waits";
+            reason: "destination_refused" | "destination_waits" | "second_member";
             /** @description When that ends; null if not by itself. */
             until: string | null;
         };

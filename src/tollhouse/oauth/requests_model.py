@@ -6,7 +6,7 @@ from typing import Literal
 from msgspec import Struct
 
 from tollhouse.accounts.spending.model import NO_LIMITS, Limits
-from tollhouse.kernel.ids import ClientId, MerchantId, Mode
+from tollhouse.kernel.ids import ClientId, MerchantId, Mode, UserId
 from tollhouse.kernel.resources import Resource
 from tollhouse.kernel.scopes import Scopes
 from tollhouse.oauth.model import ClientStatus
@@ -102,6 +102,7 @@ class ConsentRequest(Struct, frozen=True, kw_only=True):
 class Given(Struct, frozen=True):
     """What the merchant gives to an application, and the code that is exchanged for it."""
 
+    user_id: UserId
     scopes: Scopes
     limits: Limits
     proposals_only: bool

@@ -103,9 +103,9 @@ ALLOW = """
     )
     INSERT INTO oauth_codes
         (code_hash, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, created_at,
-         expires_at, proposals_only, limits, dpop_jkt)
+         expires_at, proposals_only, limits, dpop_jkt, granted_by)
     SELECT $5, client_id, auth_epoch, merchant_id, mode, redirect_uri, challenge, scope_mask, resource, $4, $6,
-           $10 OR resource = 'mcp' AND mode = 'live', $9, dpop_jkt
+           $10 OR resource = 'mcp' AND mode = 'live', $9, dpop_jkt, $11
     FROM decided
 """
 DENY = """
@@ -240,7 +240,7 @@ async def release(db: Pool, request: ConsentRequest) -> None:
 async def allow(tx: Tx, request: ConsentRequest, given: Given, now: datetime, *, review: bool) -> bool:
     """Allow what is given and insert the code. False if the request was decided before or is not valid any more."""
     decided = (request.id_hash, request.merchant_id, given.scopes.mask, now, given.code_hash, given.code_expires_at)
-    restricted = (given.limits.stored, given.proposals_only)
+    restricted = (given.limits.stored, given.proposals_only, given.user_id)
     return await tx.execute(ALLOW, *decided, review, WRITES.mask, *restricted) > 0
 
 

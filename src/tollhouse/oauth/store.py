@@ -40,15 +40,15 @@ EXCHANGE = """
           AND k.redirect_uri = $3 AND k.challenge = $4 AND k.used_at IS NULL AND k.expires_at > $5
           AND k.resource = coalesce($13, k.resource) AND (k.dpop_jkt IS NULL OR k.dpop_jkt = $15)
         RETURNING k.merchant_id, k.mode, k.scope_mask & client.scope_mask AS scope_mask, client.grant_epoch, k.limits,
-                  k.proposals_only, k.resource
+                  k.proposals_only, k.resource, k.granted_by
     ), new_grant AS (
         INSERT INTO oauth_grants
             (id, client_id, merchant_id, mode, scope_mask, grant_epoch, refresh_hash, mac_key_id, created_at, expires_at,
-             limits, proposals_only, resource, dpop_jkt)
+             limits, proposals_only, resource, dpop_jkt, granted_by)
         SELECT $6, $1, merchant_id, mode, scope_mask, grant_epoch,
                CASE WHEN scope_mask & 262144 <> 0 THEN $8::bytea END,
                CASE WHEN scope_mask & 262144 <> 0 THEN $11 END, $5, $7, limits, proposals_only, resource,
-               CASE WHEN $12 IS NULL THEN $15 END
+               CASE WHEN $12 IS NULL THEN $15 END, granted_by
         FROM code
         RETURNING scope_mask, expires_at, limits
     )

@@ -68,6 +68,7 @@ SLICE = Slice(
         *transactions_api.OPERATIONS,
         *transactions_api.BALANCE_OPERATIONS,
         *refunds_api.OPERATIONS,
+        *refunds_api.DASHBOARD_OPERATIONS,
         *disputes_api.OPERATIONS,
         *customers_api.OPERATIONS,
         *proposals_api.INTEGRATION_OPERATIONS,

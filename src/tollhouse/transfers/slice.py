@@ -66,6 +66,7 @@ SLICE = Slice(
         *withdrawals_api.OPERATIONS,
         *withdrawals_api.RECIPIENTS,
         *withdrawals_api.BATCHES,
+        *withdrawals_api.DASHBOARD_OPERATIONS,
         *schedules_api.OPERATIONS,
         *conversions_api.OPERATIONS,
         *conversions_api.RULE_OPERATIONS,

@@ -11,6 +11,12 @@ from tollhouse.http.services import Services
 MAIL = "SELECT mail_id FROM invitations WHERE email = $1 ORDER BY created_at DESC LIMIT 1"
 RECENT = {
     "PUT /api/v2/merchant/team": "always",
+    "POST /api/v2/merchant/refunds/{refund_id}/approve": "always",
+    "POST /api/v2/merchant/team/confirm": "always",
+    "POST /api/v2/merchant/withdrawals/{withdrawal_id}/approve": "always",
+    "POST /settings/members/confirm": "always",
+    "POST /{mode}/refunds/{refund_id}/approve": "live",
+    "POST /{mode}/withdrawals/{withdrawal_id}/approve": "live",
     "DELETE /api/v2/merchant/members/{user_id}": "by_content",
     "PATCH /api/v2/merchant/members/{user_id}": "always",
     "POST /api/v2/merchant/invitations": "always",

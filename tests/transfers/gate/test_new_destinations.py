@@ -11,7 +11,7 @@ from tests.cast import Actor, member
 from tests.forms import seen
 from tests.payments.bank import refund, sell
 from tests.transfers.balance_payments.till import Till, open_till
-from tests.transfers.withdrawals.steps import asked, carry, fresh, fund, play
+from tests.transfers.withdrawals.steps import asked, carry, fresh, fund, play, settled
 from tollhouse.http.services import Services
 from tollhouse.payments.refunds import jobs as refund_jobs
 
@@ -40,15 +40,6 @@ async def send(actor: Actor, services: Services, receiver: str) -> str:
     """Withdraw, and let a worker do its round; the status then."""
     withdrawal = await asked(actor, {"receiver": receiver, "amount": "1.00"})
     return (await settled(actor, services, withdrawal))["status"]
-
-
-async def settled(actor: Actor, services: Services, withdrawal: dict[str, Any]) -> dict[str, Any]:
-    """The withdrawal once a worker has looked at it: the service's own one may be about to."""
-    for _ in range(ROUNDS):
-        await carry(actor, services)
-        if (now := await fresh(actor, withdrawal))["status"] != "approved":
-            return now
-    raise AssertionError("no worker looks at it")
 
 
 async def save(actor: Actor, **changes: str) -> dict[str, Any]:

@@ -17,6 +17,7 @@ from tollhouse.transfers.withdrawals import changes as reviewing
 from tollhouse.transfers.withdrawals import jobs
 from tollhouse.transfers.withdrawals.model import Withdrawal
 
+ROUNDS = 100
 TO_NINA: dict[str, Any] = {"method_id": "sandbox:EUR", "amount": "10.00", "receiver": "Nina's account"}
 BY_SEPA: dict[str, Any] = {
     "method_id": "sepa:EUR",
@@ -86,6 +87,15 @@ async def carry(actor: Actor, services: Services) -> None:
     """Let the worker do its round."""
     await let_due(actor)
     await jobs.advance_withdrawals(services)
+
+
+async def settled(actor: Actor, services: Services, withdrawal: dict[str, Any]) -> dict[str, Any]:
+    """The withdrawal once a worker has looked at it: the service's own one may be about to."""
+    for _ in range(ROUNDS):
+        await carry(actor, services)
+        if (now := await fresh(actor, withdrawal))["status"] != "approved":
+            return now
+    raise AssertionError("no worker looks at it")
 
 
 async def review(

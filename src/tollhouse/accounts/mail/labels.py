@@ -12,6 +12,7 @@ KIND_TITLES: Mapping[NotificationKind, str] = {
     "withdrawal_reviewed": "Reviewed withdrawals",
     "withdrawal_completed": "Completed withdrawals",
     "withdrawal_failed": "Failed withdrawals",
+    "second_member_needed": "Second members needed",
     "project_reviewed": "Reviewed projects",
     "webhooks_failing": "Failing webhooks",
     "connection_opened": "Connected applications",

@@ -32,6 +32,9 @@ NotificationEvent = Literal[
     "withdrawal_completed",
     "withdrawal_failed",
     "schedule_failed",
+    "withdrawal_needs_member",
+    "refund_needs_member",
+    "second_member_rule",
     "project_approved",
     "project_rejected",
     "project_changes_approved",
@@ -56,6 +59,9 @@ withdrawal_rejected: A withdrawal was rejected in review.
 withdrawal_completed: A withdrawal was sent.
 withdrawal_failed: A withdrawal failed.
 schedule_failed: A scheduled withdrawal was not created.
+withdrawal_needs_member: A withdrawal waits for a second member.
+refund_needs_member: A refund waits for a second member.
+second_member_rule: A change of the amount above which one is needed waits for a second member.
 project_approved: A project was approved.
 project_rejected: A project was rejected.
 project_changes_approved: Changes of a project were approved.
@@ -119,6 +125,7 @@ NotificationKind = Literal[
     "withdrawal_reviewed",
     "withdrawal_completed",
     "withdrawal_failed",
+    "second_member_needed",
     "project_reviewed",
     "webhooks_failing",
     "connection_opened",
@@ -136,6 +143,7 @@ refund_failed: A refund failed.
 withdrawal_reviewed: A withdrawal was approved or rejected in review.
 withdrawal_completed: A withdrawal was sent.
 withdrawal_failed: A withdrawal failed, or a scheduled one was not created.
+second_member_needed: A second member has to approve a withdrawal or refund, or confirm a setting.
 project_reviewed: A project or its changes were approved or rejected.
 webhooks_failing: No event could be delivered for an hour.
 connection_opened: An application was connected.
@@ -156,6 +164,9 @@ KINDS: Mapping[NotificationEvent, NotificationKind] = {
     "withdrawal_completed": "withdrawal_completed",
     "withdrawal_failed": "withdrawal_failed",
     "schedule_failed": "withdrawal_failed",
+    "withdrawal_needs_member": "second_member_needed",
+    "refund_needs_member": "second_member_needed",
+    "second_member_rule": "second_member_needed",
     "project_approved": "project_reviewed",
     "project_rejected": "project_reviewed",
     "project_changes_approved": "project_reviewed",

@@ -62,6 +62,9 @@ PATHS: Mapping[NotificationEvent, str] = {
     "withdrawal_completed": "/{mode}/withdrawals/{subject}",
     "withdrawal_failed": "/{mode}/withdrawals/{subject}",
     "schedule_failed": "/{mode}/withdrawals",
+    "withdrawal_needs_member": "/{mode}/withdrawals/{subject}",
+    "refund_needs_member": "/{mode}/payments/{subject}",
+    "second_member_rule": "/settings/members",
     "project_approved": "/{mode}/projects/{subject}",
     "project_rejected": "/{mode}/projects/{subject}",
     "project_changes_approved": "/{mode}/projects/{subject}",
@@ -319,6 +322,47 @@ def _member_role_changed(facts: NoticeFacts) -> Notice:
     )
 
 
+def _withdrawal_needs_member(facts: NoticeFacts) -> Notice:
+    return Notice(
+        Text("A withdrawal needs a second member: %(amount)s", amount=facts.amount),
+        Text(
+            "A withdrawal of %(amount)s to %(account)s waits until a second member approves it. Until then nothing is sent.",
+            amount=facts.amount,
+            account=facts.account,
+        ),
+        Text("View withdrawal"),
+    )
+
+
+def _refund_needs_member(facts: NoticeFacts) -> Notice:
+    return Notice(
+        Text("A refund needs a second member: %(amount)s", amount=facts.amount),
+        Text(
+            "A refund of %(amount)s to another account than the payer's waits until a second member approves it.",
+            amount=facts.amount,
+        ),
+        Text("View payment"),
+    )
+
+
+def _second_member_rule(facts: NoticeFacts) -> Notice:
+    detail = Text(
+        "%(name)s asks that withdrawals above %(amount)s no longer need a second member. Confirm it, or leave it: nothing "
+        "changes without you.",
+        name=facts.name,
+        amount=facts.amount,
+    )
+    if facts.reason:
+        detail = Text(
+            "%(name)s asks that a second member is needed above %(new)s instead of %(amount)s. Confirm it, or leave it: "
+            "nothing changes without you.",
+            name=facts.name,
+            amount=facts.amount,
+            new=facts.reason,
+        )
+    return Notice(Text("A change of the second member's amount waits for you"), detail, Text("View members"))
+
+
 NOTICES: Mapping[NotificationEvent, Callable[[NoticeFacts], Notice]] = {
     "payment_needs_decision": _payment_needs_decision,
     "proposal_waiting": _proposal_waiting,
@@ -329,6 +373,9 @@ NOTICES: Mapping[NotificationEvent, Callable[[NoticeFacts], Notice]] = {
     "withdrawal_completed": _withdrawal_completed,
     "withdrawal_failed": _withdrawal_failed,
     "schedule_failed": _schedule_failed,
+    "withdrawal_needs_member": _withdrawal_needs_member,
+    "refund_needs_member": _refund_needs_member,
+    "second_member_rule": _second_member_rule,
     "project_approved": _project_approved,
     "project_rejected": _project_rejected,
     "project_changes_approved": _project_changes_approved,

@@ -46,6 +46,7 @@ from tollhouse.accounts.merchants.model import (
     StopEverything,
     Stopped,
 )
+from tollhouse.accounts.merchants.second_member import NoSecondMember, NotSecondMember, SecondMemberConfirmation
 from tollhouse.accounts.merchants.team import TeamSettings, TeamSettingsChange
 from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
@@ -158,21 +159,33 @@ async def switch_merchant(request: Request, caller: Person, body: MerchantChoice
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/team", guard=signed_in("read"))
-async def read_team_settings(caller: Person, db: Pool, catalogue: Catalogue) -> TeamSettings:
-    """Retrieve the settings of the team. How much the role Support may refund, and whether members need a second factor."""
-    return await team.read(db, caller, catalogue)
+async def read_team_settings(caller: Person, db: Pool, catalogue: Catalogue, now: datetime) -> TeamSettings:
+    """Retrieve the settings of the team. What Support may refund, what needs a second member or a second factor."""
+    return await team.read(db, caller, catalogue, now)
 
 
 @DASHBOARD_OPERATIONS.add(
     "PUT",
     "/team",
     guard=signed_in("ownership"),
-    errors=(ValidationFailed, SecondFactorMissing),
+    errors=(ValidationFailed, SecondFactorMissing, NoSecondMember),
     recent_authentication="always",
 )
 async def save_team_settings(caller: Person, body: TeamSettingsChange, work: Work) -> TeamSettings:
     """Update the settings of the team. What is left out stays as it is."""
     return await team.change(work, caller, body)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/team/confirm",
+    guard=signed_in("money"),
+    errors=(ValidationFailed, NotFound, NotSecondMember),
+    recent_authentication="always",
+)
+async def confirm_team_settings(caller: Person, body: SecondMemberConfirmation, work: Work) -> TeamSettings:
+    """Confirm a change of the settings of the team. As the second member, of an amount above which one has to approve."""
+    return await team.confirm(work, caller, body)
 
 
 @DASHBOARD_OPERATIONS.add("GET", "/api-keys", guard=signed_in("read"))

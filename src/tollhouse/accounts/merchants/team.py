@@ -1,5 +1,7 @@
-"""What an owner sets for the team: how much Support may refund, and second factors of all members."""
+"""What an owner sets for the team: what Support may refund, what needs a second member, and second factors of all."""
 
+from collections.abc import Iterator, Sequence
+from datetime import datetime
 from typing import Annotated
 from uuid import UUID
 
@@ -9,7 +11,9 @@ from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.identity import second_factor_store
 from tollhouse.accounts.identity.model import Person, RoleForbidden, SecondFactorMissing
+from tollhouse.accounts.merchants import second_member, second_member_store
 from tollhouse.accounts.merchants import team_store as store
+from tollhouse.accounts.merchants.second_member import SecondMemberAmount, SecondMemberChange, SecondMemberConfirmation
 from tollhouse.http.bodies import ValidationContext
 from tollhouse.http.services import Work
 from tollhouse.kernel import limits, messages
@@ -37,6 +41,10 @@ class TeamSettings(Struct, frozen=True):
     """How much the role Support may refund; in other currencies nothing."""
     second_factors_required: bool
     """Whether every member needs a second factor: without one, only its setup can be opened."""
+    second_member_above: list[SecondMemberAmount]
+    """From which amount on a second member approves withdrawals and refunds to another account; elsewhere never."""
+    second_member_changes: list[SecondMemberChange]
+    """What a second member has to confirm before it applies."""
 
 
 class TeamSettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
@@ -46,6 +54,8 @@ class TeamSettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
     """How much the role Support may refund; in other currencies nothing."""
     second_factors_required: bool | UnsetType = UNSET
     """Whether every member needs a second factor. The own one has to be set up before."""
+    second_member_above: list[SecondMemberAmount] | UnsetType = UNSET
+    """From which amount on a second member approves. A second member has to confirm what changes or removes an amount."""
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of every limit."""
@@ -53,39 +63,60 @@ class TeamSettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
 
     def field_errors(self, catalogue: Catalogue) -> list[FieldError]:
         """The errors of every limit."""
-        if isinstance(self.support_refunds, UnsetType):
-            return []
-        if len(self.support_refunds) > limits.LIMITS_MAX:
-            return [FieldError("support_refunds", "too_many", messages.items(None, limits.LIMITS_MAX))]
-        found, seen = list[FieldError](), set[str]()
-        for place, limit in enumerate(self.support_refunds):
-            currency = catalogue.currencies.get(limit.currency)
-            if currency is None:
-                found.append(FieldError(f"support_refunds.{place}.currency", "invalid_currency", messages.A_CURRENCY))
-            elif limit.currency in seen:
-                found.append(FieldError(f"support_refunds.{place}.currency", "duplicate", messages.NO_REPEAT))
-            if minor_of(limit.amount, currency) is None:
-                found.append(amount_error(currency, f"support_refunds.{place}.amount"))
-            seen.add(limit.currency)
-        return found
+        lists = {"support_refunds": self.support_refunds, "second_member_above": self.second_member_above}
+        return [
+            error
+            for name, given in lists.items()
+            if not isinstance(given, UnsetType)
+            for error in _amount_errors(name, given, catalogue, least=int(name == "support_refunds"))
+        ]
 
 
-async def read(db: Pool | Tx, person: Person, catalogue: Catalogue) -> TeamSettings:
+def _amount_errors(
+    name: str, given: Sequence[RefundLimit | SecondMemberAmount], catalogue: Catalogue, least: int
+) -> Iterator[FieldError]:
+    if len(given) > limits.LIMITS_MAX:
+        yield FieldError(name, "too_many", messages.items(None, limits.LIMITS_MAX))
+        return
+    seen = set[str]()
+    for place, limit in enumerate(given):
+        currency = catalogue.currencies.get(limit.currency)
+        if currency is None:
+            yield FieldError(f"{name}.{place}.currency", "invalid_currency", messages.A_CURRENCY)
+        elif limit.currency in seen:
+            yield FieldError(f"{name}.{place}.currency", "duplicate", messages.NO_REPEAT)
+        if minor_of(limit.amount, currency, least) is None:
+            yield amount_error(currency, f"{name}.{place}.amount")
+        seen.add(limit.currency)
+
+
+async def read(db: Pool | Tx, person: Person, catalogue: Catalogue, now: datetime) -> TeamSettings:
     """The present settings."""
     refunds = await store.refund_limits(db, person.merchant_id)
     shown = [RefundLimit(currency, catalogue.format_amount(minor, currency)) for currency, minor in refunds.items()]
-    return TeamSettings(shown, await store.are_factors_required(db, person.merchant_id))
+    required = await store.are_factors_required(db, person.merchant_id)
+    found = await second_member_store.rules(db, person.merchant_id, now)
+    amounts, waiting = second_member.amounts_of(found, catalogue), second_member.changes_of(found, catalogue)
+    return TeamSettings(shown, required, amounts, waiting)
 
 
 async def change(work: Work, person: Person, new: TeamSettingsChange) -> TeamSettings:
-    """Save new settings. Raises `ValidationFailed`, and `SecondFactorMissing` for an owner who has none."""
+    """Save new settings.
+
+    Raises `ValidationFailed`, `NoSecondMember`, and `SecondFactorMissing` for an owner who has none.
+    """
     catalogue, merchant_id = work.services.catalogue, person.merchant_id
     if field_errors := new.field_errors(catalogue):
         raise ValidationFailed(*field_errors)
     await store.lock(work.tx, merchant_id)
-    before = await read(work.tx, person, catalogue)
+    before = await read(work.tx, person, catalogue, work.now)
     if new.second_factors_required is True and not await second_factor_store.has_any(work.tx, person.user_id):
         raise SecondFactorMissing
+    if not isinstance(new.second_member_above, UnsetType):
+        above = {
+            one.currency: minor_of(one.amount, catalogue.currencies[one.currency], 0) or 0 for one in new.second_member_above
+        }
+        await second_member.change(work, person, above)
     # Nothing below this line may refuse.
     if not isinstance(new.support_refunds, UnsetType):
         minors = {
@@ -95,10 +126,17 @@ async def change(work: Work, person: Person, new: TeamSettingsChange) -> TeamSet
         await store.replace_refund_limits(work.tx, merchant_id, minors)
     if not isinstance(new.second_factors_required, UnsetType):
         await store.require_factors(work.tx, merchant_id, work.now, required=new.second_factors_required)
-    after = await read(work.tx, person, catalogue)
+    after = await read(work.tx, person, catalogue, work.now)
     if after != before:
         await record.event(work, merchant_id, "settings.team_saved", changed=changes(_described(before), _described(after)))
     return after
+
+
+async def confirm(work: Work, person: Person, shown: SecondMemberConfirmation) -> TeamSettings:
+    """Confirm a change of what needs a second member. Raises `NotFound` and `NotSecondMember`."""
+    await store.lock(work.tx, person.merchant_id)
+    await second_member.confirm(work, person, shown)
+    return await read(work.tx, person, work.services.catalogue, work.now)
 
 
 async def ensure_refund_allowed(work: Work, person: Person, refund_id: UUID) -> None:
@@ -109,4 +147,9 @@ async def ensure_refund_allowed(work: Work, person: Person, refund_id: UUID) -> 
 
 def _described(settings: TeamSettings) -> dict[str, object]:
     refunds = [f"{limit.amount} {limit.currency}" for limit in settings.support_refunds]
-    return {"support_refunds": refunds, "second_factors_required": settings.second_factors_required}
+    return {
+        "support_refunds": refunds,
+        "second_factors_required": settings.second_factors_required,
+        "second_member_above": [f"{one.amount} {one.currency}" for one in settings.second_member_above],
+        "second_member_requested": [f"{one.amount or ''} {one.currency}".strip() for one in settings.second_member_changes],
+    }

@@ -38,6 +38,7 @@ PERMISSIONS: Mapping[NotificationKind, Permission] = {
     "withdrawal_reviewed": "money",
     "withdrawal_completed": "money",
     "withdrawal_failed": "money",
+    "second_member_needed": "money",
     "project_reviewed": "settings",
     "webhooks_failing": "developers",
     "connection_opened": "connections",

@@ -27,10 +27,9 @@ GROUPS: Mapping[str, tuple[str, ...]] = {
     "Settings and reports": (INTEGRATION + "settings", INTEGRATION + "reports"),
     "Test environment": (INTEGRATION + "test/",),
     "Dashboard: users and API keys": tuple(
-        MERCHANT + name
-        for name in ("signup", "login", "logout", "session", "api-keys", "passkeys", "stop-everything", "team")
+        MERCHANT + name for name in ("signup", "login", "logout", "session", "api-keys", "passkeys", "stop-everything")
     ),
-    "Dashboard: team": (MERCHANT + "members", MERCHANT + "invitations"),
+    "Dashboard: team": tuple(MERCHANT + name for name in ("members", "invitations", "team", "withdrawals", "refunds")),
     "Dashboard: applications and connections": (MERCHANT + "oauth/",),
     "Dashboard: projects and webhook secret": (MERCHANT + "projects", MERCHANT + "webhook-secret"),
     "Dashboard: customers": (MERCHANT + "customers",),

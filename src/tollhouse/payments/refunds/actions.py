@@ -91,7 +91,7 @@ async def request(
     # Database constraints enforce limit and balance; a violation rolls everything back.
     refund_id = new_id()
     await _spend(work, preview, refund_id)
-    transfer = await _admit(work.tx, preview, refund_id, work.now)
+    transfer = await _admit(work, preview, refund_id)
     hold_id, posted = None, None
     if held_minor:
         await priced.convert_back(work, current, refund_id, preview.exchange)
@@ -114,6 +114,8 @@ async def request(
         external_id=refund.external_id,
     )
     await record.event(work, env, "refund.requested", subject=current.id, changed=changed_values)
+    if refund.waits_for_member:
+        await _notify_second_members(work, changed, refund, transfer.asked_by)
     return refund, changed
 
 
@@ -209,6 +211,7 @@ def _pending(work: Work, preview: RefundPreview, new: NewRefund, transfer: Outgo
         created_at=work.now,
         updated_at=work.now,
         credential_id=work.actor.credential_id,
+        waits_for_member=transfer.second_member_required,
     )
 
 
@@ -235,12 +238,14 @@ async def _spend(work: Work, preview: RefundPreview, refund_id: UUID) -> None:
         )
 
 
-async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime) -> OutgoingTransfer:
+async def _admit(work: Work, preview: RefundPreview, refund_id: UUID) -> OutgoingTransfer:
     """Create the outgoing transfer. It is reviewed and counts towards the daily limit unless it goes to the payer."""
+    tx, now = work.tx, work.now
     current, target, amount_minor = preview.payment, preview.destination, preview.amount_minor
     method, needed = target.method, target.approvals_needed(amount_minor)
-    day = None
+    day, asked = None, None
     if target.account != target.payer_account:
+        asked = await gate.asked_by(work)
         day, _ = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
     transfer = OutgoingTransfer(
         id=refund_id,
@@ -256,6 +261,7 @@ async def _admit(tx: Tx, preview: RefundPreview, refund_id: UUID, now: datetime)
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         second_operator_above_minor=None if method is None or not needed else method.second_operator_above_minor,
+        asked_by=asked,
         created_at=now,
     )
     return await gate.admit(tx, transfer)
@@ -295,6 +301,13 @@ async def _notify_failed(work: Work, payment: Transaction, refund: Refund) -> No
     amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
     facts = NoticeFacts(amount=amount, currency=refund.currency)
     await notify_members(work, "refund_failed", Occurrence(payment.env, refund.id, facts, refund.transaction_id))
+
+
+async def _notify_second_members(work: Work, payment: Transaction, refund: Refund, asked_by: UUID | None) -> None:
+    amount = work.services.catalogue.format_amount(refund.amount_minor, refund.currency)
+    facts = NoticeFacts(amount=amount, currency=refund.currency)
+    occurrence = Occurrence(payment.env, refund.id, facts, refund.transaction_id, mailed=asked_by)
+    await notify_members(work, "refund_needs_member", occurrence)
 
 
 async def _change(

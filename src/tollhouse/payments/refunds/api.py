@@ -1,21 +1,22 @@
-"""The Integration API's endpoints for refunds."""
+"""Refunds in the Integration API; a second member's approval in the dashboard API."""
 
 from uuid import UUID
 
 import msgspec
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope, spending
-from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.identity.guards import scope, signed_in, spending
+from tollhouse.accounts.identity.model import Caller, Person
+from tollhouse.accounts.merchants.second_member import NotSecondMember
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import ListPageRequest, ListQuery, PageRequest
-from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.ledger.books.model import InsufficientFunds
 from tollhouse.payments.links.model import MethodUnavailable
-from tollhouse.payments.refunds import actions, store
+from tollhouse.payments.refunds import actions, review, store
 from tollhouse.payments.refunds.new_refund import (
     ChargedBack,
     NewRefund,
@@ -30,9 +31,16 @@ from tollhouse.payments.transactions.views import RefundView, refund_view
 from tollhouse.platform.database.pool import Pool
 from tollhouse.transfers.conversions.model import RateUnavailable
 from tollhouse.transfers.gate.model import RECIPIENT_ERRORS, DailyLimitExceeded
-from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowFees, AmountBelowMinimum, RefundTooLarge
+from tollhouse.transfers.orders.errors import (
+    AmountAboveMaximum,
+    AmountBelowFees,
+    AmountBelowMinimum,
+    InvalidState,
+    RefundTooLarge,
+)
 
 OPERATIONS = Operations(INTEGRATION)
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 
 
 class RefundListQuery(ListQuery, frozen=True):
@@ -113,3 +121,16 @@ async def read_refund(caller: Caller, refund_id: UUID, db: Pool, catalogue: Cata
     """Retrieve a refund."""
     refund = await store.get(db, caller.env, refund_id)
     return refund_view(refund, caller.env, catalogue)
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/refunds/{refund_id}/approve",
+    guard=signed_in("money", of_object=True),
+    errors=(NotFound, InvalidState, NotSecondMember),
+    recent_authentication="always",
+)
+async def approve_refund(caller: Person, refund_id: UUID, work: Work) -> RefundView:
+    """Approve a refund. As the second member, where it goes to another account than the one that paid."""
+    env, refund = await review.approve_as_member(work, caller, refund_id)
+    return refund_view(refund, env, work.services.catalogue)

@@ -7,6 +7,9 @@ import msgspec
 from msgspec import Struct
 
 from tollhouse.accounts.approvals.model import Reviewer
+from tollhouse.accounts.audit import record
+from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity.model import Person
 from tollhouse.http.services import Work
 from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound
@@ -83,6 +86,24 @@ async def approve(
     await store.record_approval(tx, current.env, refund.id, look_at, now)
     changed = msgspec.structs.replace(refund, review=transfer.review, version=refund.version + 1, updated_at=now)
     return changed, transfer
+
+
+async def approve_as_member(work: Work, person: Person, refund_id: UUID) -> tuple[MerchantEnv, Refund]:
+    """Approve a refund as the second member. Raises `NotFound`, `InvalidState` and `NotSecondMember`."""
+    current = await lock(work.tx, refund_id)
+    refund = current.refund
+    if current.env.merchant_id != person.merchant_id:
+        raise NotFound
+    if refund.status != "pending":
+        raise InvalidState(refund.status)
+    await gate.second(work.tx, person, refund_id, work.now)
+    # Nothing below this line may refuse.
+    look_at = None if refund.review == "required" else work.now
+    await store.record_approval(work.tx, current.env, refund.id, look_at, work.now)
+    about = new_values(amount=work.services.catalogue.priced(refund.amount_minor, refund.currency))
+    await record.event(work, current.env, "refund.seconded", subject=current.payment.id, changed=about)
+    approved = msgspec.structs.replace(refund, version=refund.version + 1, updated_at=work.now, waits_for_member=False)
+    return current.env, approved
 
 
 def is_approved(reviewed: tuple[Refund, OutgoingTransfer]) -> bool:

@@ -169,6 +169,10 @@ def refund_exchange(made: Exchange | None) -> RefundExchange | None:
     )
 
 
+WAITS_UNTIL = "CASE WHEN {row}.status = 'pending' THEN outgoing_transfers_wait_until(o, now()) END"
+WAITS_FOR_MEMBER = "{row}.status = 'pending' AND o.second_member_required AND o.second_member_at IS NULL"
+
+
 class Refund(Struct, frozen=True, kw_only=True):
     """A refund. `unapplied_minor` of it was never credited to the merchant; the rest and the network fee are on hold.
 
@@ -198,6 +202,10 @@ class Refund(Struct, frozen=True, kw_only=True):
     hold_id: Internal[UUID | None]
     credential_id: Internal[UUID | None] = None
     """The connection or API key that asked for it."""
+    waits_until: Internal[Annotated[datetime | None, Selected(WAITS_UNTIL)]] = None
+    """As `Withdrawal.waits_until`."""
+    waits_for_member: Internal[Annotated[bool, Selected(WAITS_FOR_MEMBER)]] = False
+    """As `Withdrawal.waits_for_member`."""
     exchange: Internal[Json[Annotated[RefundExchange | None, Selected("refund_exchange({row})")]]] = None
 
     @property

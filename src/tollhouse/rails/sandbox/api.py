@@ -34,7 +34,7 @@ from tollhouse.payments.refunds import store as refund_store
 from tollhouse.payments.transactions.views import RefundView, TransactionView, refund_view, transaction_view
 from tollhouse.rails.sandbox import simulator
 from tollhouse.rails.sandbox.simulator import Outcome, Simulated, WithdrawalOutcome, play_withdrawal
-from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits
+from tollhouse.transfers.gate.model import DestinationRefused, DestinationWaits, SecondMemberRequired
 from tollhouse.transfers.orders.balance_events import Cause, notify_balance
 from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.withdrawals.views import WithdrawalView, withdrawal_view
@@ -169,7 +169,15 @@ async def simulate_link(caller: Caller, link_id: UUID, body: LinkSimulation, wor
     "/test/refunds/{refund_id}/simulate",
     guard=TestCredentialGuard("payments:write"),
     idempotency="honoured",
-    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded, DestinationWaits, DestinationRefused),
+    errors=(
+        TestModeOnly,
+        NotFound,
+        InvalidState,
+        BalanceLimitExceeded,
+        DestinationWaits,
+        DestinationRefused,
+        SecondMemberRequired,
+    ),
 )
 async def simulate_refund(caller: Caller, refund_id: UUID, body: RefundSimulation, work: Work) -> RefundView:
     """Simulate a refund. You decide what the operator and the bank do."""
@@ -265,7 +273,15 @@ class WithdrawalSimulation(Struct, frozen=True, forbid_unknown_fields=True):
     "/test/withdrawals/{withdrawal_id}/simulate",
     guard=TestCredentialGuard("withdrawals:write"),
     idempotency="honoured",
-    errors=(TestModeOnly, NotFound, InvalidState, BalanceLimitExceeded, DestinationWaits, DestinationRefused),
+    errors=(
+        TestModeOnly,
+        NotFound,
+        InvalidState,
+        BalanceLimitExceeded,
+        DestinationWaits,
+        DestinationRefused,
+        SecondMemberRequired,
+    ),
 )
 async def simulate_withdrawal(caller: Caller, withdrawal_id: UUID, body: WithdrawalSimulation, work: Work) -> WithdrawalView:
     """Simulate a withdrawal. You decide what the operator and the bank do."""

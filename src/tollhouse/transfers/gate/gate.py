@@ -24,6 +24,9 @@ from msgspec import Struct
 from tollhouse.accounts.approvals import rules
 from tollhouse.accounts.approvals import store as approvals_store
 from tollhouse.accounts.approvals.model import Approvals, Reviewer
+from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.merchants.second_member import ensure_second
+from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
@@ -46,8 +49,9 @@ from tollhouse.transfers.gate.model import (
     Pause,
     RecipientNotActive,
     RecipientNotSaved,
+    SecondMemberRequired,
 )
-from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum
+from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, InvalidState
 
 SIMULATOR = "simulator"
 MAY_LEAVE = frozenset({"not_required", "approved", "before_reviews"})
@@ -112,9 +116,35 @@ async def let_leave(tx: Tx, merchant_id: MerchantId) -> None:
 
 
 async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
-    """Insert a transfer, in the transaction that holds its money; after `ensure_recipient`, unless it goes to the payer."""
-    await store.insert(tx, new)
-    return new
+    """Insert a transfer, in the transaction that holds its money; after `ensure_recipient`, unless it goes to the payer.
+
+    The one that is returned tells whether a second member has to approve it.
+    """
+    return msgspec.structs.replace(new, second_member_required=await store.insert(tx, new))
+
+
+async def asked_by(work: Work) -> UUID | None:
+    """The user who asks, made the key that asks, or gave the connection. None for the service itself."""
+    actor = work.actor
+    if actor.user_id is not None or actor.credential_id is None:
+        return actor.user_id
+    return await store.find_maker(work.tx, actor.credential_id)
+
+
+async def second(tx: Tx, person: Person, transfer_id: UUID, now: datetime) -> OutgoingTransfer:
+    """Approve a transfer of the person's merchant as the second member.
+
+    Raises `NotFound`, `NotSecondMember`, and `InvalidState` where none is needed any more.
+    """
+    current = await lock(tx, transfer_id)
+    if current.env.merchant_id != person.merchant_id:
+        raise NotFound
+    if not current.waits_for_member:
+        raise InvalidState("closed" if current.closed_at else "approved")
+    await ensure_second(tx, person, current.currency, current.asked_by, now)
+    # Nothing below this line may refuse.
+    await store.second(tx, transfer_id, person.user_id, now)
+    return msgspec.structs.replace(current, second_member_id=person.user_id, second_member_at=now)
 
 
 class AdmittedDestination(NamedTuple):
@@ -130,6 +160,8 @@ async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: st
     Raises `RecipientNotSaved` and `RecipientNotActive` where money leaves only to saved recipients.
     """
     obstacle = await recipients_store.get_obstacle(tx, env, rail_name, account, now)
+    if obstacle["has_second_members"]:
+        await recipients_store.lock_second_member_rules(tx, env)
     if obstacle["is_limited"] and obstacle["active_at"] is None:
         raise RecipientNotSaved
     if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
@@ -193,7 +225,8 @@ async def reject(tx: Tx, transfer_id: UUID, reason: str, now: datetime) -> Outgo
 async def release(tx: Tx, transfer_id: UUID, now: datetime, *, leaves: bool = True) -> OutgoingTransfer:
     """Release a transfer; a released one stays so. `leaves`: with this, and not when an operator exports it.
 
-    Raises `NotFound`, `NotReleased`, `DestinationWaits`, `DestinationRefused`, `MerchantSuspended` and `PasswordWasReset`.
+    Raises `NotFound`, `NotReleased`, `DestinationWaits`, `DestinationRefused`, `SecondMemberRequired`, `MerchantSuspended`
+    and `PasswordWasReset`.
     """
     current = await lock(tx, transfer_id)
     if current.review not in MAY_LEAVE or current.closed_at is not None:
@@ -201,6 +234,8 @@ async def release(tx: Tx, transfer_id: UUID, now: datetime, *, leaves: bool = Tr
     if current.released_at is not None:
         return current
     await _ensure_destination(tx, transfer_id, now)
+    if current.waits_for_member:
+        raise SecondMemberRequired
     await let_leave(tx, current.env.merchant_id)
     if leaves:
         await _ensure_approved_despite_reset(tx, current, now)

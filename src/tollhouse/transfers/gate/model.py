@@ -47,7 +47,8 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
     """Money that leaves by a rail. Its id is that of its withdrawal or refund.
 
     `receiver` is in the rail's notation. `released_at`: it may be on its way since then. `closed_at`: it does not leave or
-    came back. Above `second_operator_above_minor`, counted over 24 hours, two operators approve it.
+    came back. Above `second_operator_above_minor`, counted over 24 hours, two operators approve it. `asked_by` is the user
+    who asked, made the key or schedule, or gave the connection; where the database requires it, another member approves.
     """
 
     id: UUID
@@ -76,11 +77,20 @@ class OutgoingTransfer(Struct, frozen=True, kw_only=True):
         ),
     ] = Approvals((), 0, 0)
     second_operator_above_minor: int | None = None
+    asked_by: UUID | None = None
+    second_member_required: bool = False
+    second_member_id: UUID | None = None
+    second_member_at: datetime | None = None
     reviewed_at: datetime | None = None
     review_note: str | None = None
     created_at: datetime
     released_at: datetime | None = None
     closed_at: datetime | None = None
+
+    @property
+    def waits_for_member(self) -> bool:
+        """Whether a second member has to approve it."""
+        return self.second_member_required and self.second_member_at is None and self.closed_at is None
 
 
 OUTGOING_TRANSFER = Record(OutgoingTransfer, "outgoing_transfers")
@@ -177,6 +187,14 @@ class DestinationRefused(ApiError):
         "that does not leave."
     )
     solution = "Create it again if you recognize the recipient. Delete a saved recipient first, and add it again."
+
+
+class SecondMemberRequired(ApiError):
+    """409: above the amount that the team set, a second member approves first."""
+
+    code, status = "second_member_required", 409
+    message = "A second member of the team has to approve this first."
+    solution = "Ask another member who may move money to approve it on its page."
 
 
 class MerchantSuspended(ApiError):

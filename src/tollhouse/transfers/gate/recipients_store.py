@@ -26,10 +26,15 @@ DELETE = f"""
     DELETE FROM withdrawal_recipients WHERE merchant_id = $1 AND mode = $2 AND id = $3 RETURNING {RECIPIENT.columns}
 """
 DELETE_OF_MERCHANT = "DELETE FROM withdrawal_recipients WHERE merchant_id = $1"
+# In the order of every transfer: before balances.
+LOCK_SECOND_MEMBER_RULES = """
+    SELECT currency FROM second_member_rules WHERE merchant_id = $1 ORDER BY currency FOR NO KEY UPDATE
+"""
 # No row: money may leave to anyone. `active_at` is when this account can be paid; null if it is not saved.
 GET_OBSTACLE = """
     SELECT e.present, (e.present AT TIME ZONE 'UTC')::date AS today, s.merchant_id IS NOT NULL AS is_limited,
            destinations_wait_until($1, $2, $3, $4, $5, $5) AS waits_until,
+           EXISTS (SELECT FROM second_member_rules m WHERE m.merchant_id = $1) AS has_second_members,
            (SELECT min(r.active_at) FROM withdrawal_recipients r
             WHERE (r.merchant_id, r.mode, r.rail, r.account) = (s.merchant_id, s.mode, $3, $4)) AS active_at
     FROM (SELECT time_of_environment($1, $2, $5) AS present) e
@@ -100,6 +105,11 @@ async def get_obstacle(tx: Tx, env: MerchantEnv, rail: str, account: str, now: d
     if row is None:
         raise AssertionError("the statement has one row")
     return row
+
+
+async def lock_second_member_rules(tx: Tx, env: MerchantEnv) -> None:
+    """Lock what needs a second member: of two transfers at once, the second one counts the first."""
+    await tx.fetch(LOCK_SECOND_MEMBER_RULES, env.merchant_id)
 
 
 async def get_rule(db: Pool | Tx, env: MerchantEnv) -> RecipientRule:

@@ -32,7 +32,7 @@ TODAY = """
     SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
             AT TIME ZONE 'UTC')::date AS today
 """
-INSERT = OUTGOING_TRANSFER.insert
+INSERT = f"{OUTGOING_TRANSFER.insert} RETURNING second_member_required"
 GET = f"SELECT {OUTGOING_TRANSFER.columns} FROM outgoing_transfers WHERE id = $1"
 LOCK = f"{GET} FOR NO KEY UPDATE"
 APPROVE = """
@@ -42,6 +42,12 @@ APPROVE = """
     WHERE id = $1
 """
 # With what else the merchant sends in this currency: parts do not avoid the second operator.
+SECOND = "UPDATE outgoing_transfers SET second_member_id = $2, second_member_at = $3 WHERE id = $1"
+# Who answers for what a key or a connection asks.
+MAKER = """
+    SELECT k.created_by FROM api_keys k WHERE k.id = $1
+    UNION ALL SELECT g.granted_by FROM oauth_grants g WHERE g.id = $1
+"""
 APPROVALS_NEEDED = "SELECT outgoing_transfers_needed(o, $2::bigint, $3) AS needed FROM outgoing_transfers o WHERE o.id = $1"
 REJECT = """
     UPDATE outgoing_transfers SET review = 'rejected', reviewed_at = $2, review_note = $3
@@ -132,9 +138,19 @@ async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None
     await tx.execute(SUBTRACT_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
 
 
-async def insert(tx: Tx, new: OutgoingTransfer) -> None:
-    """Insert a transfer."""
-    await tx.write(INSERT, *OUTGOING_TRANSFER.values(new))
+async def insert(tx: Tx, new: OutgoingTransfer) -> bool:
+    """Insert a transfer. Whether a second member has to approve it."""
+    return bool(await tx.fetchval(INSERT, *OUTGOING_TRANSFER.values(new)))
+
+
+async def find_maker(tx: Tx, credential_id: UUID) -> UUID | None:
+    """The user who made a key or gave a connection."""
+    return await tx.fetchval(MAKER, credential_id)
+
+
+async def second(tx: Tx, transfer_id: UUID, user_id: UUID, now: datetime) -> None:
+    """Record a second member's approval of a locked transfer."""
+    await tx.execute(SECOND, transfer_id, user_id, now)
 
 
 async def get(db: Pool | Tx, transfer_id: UUID) -> OutgoingTransfer | None:

@@ -10,10 +10,11 @@ from tollhouse.accounts.approvals.model import Approvals
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.event_types import AuditEventType
 from tollhouse.accounts.audit.model import new_values
+from tollhouse.accounts.identity.model import Person
 from tollhouse.http.services import Work
 from tollhouse.kernel.catalogue.withdrawal_methods import WithdrawalMethod
 from tollhouse.kernel.environment import MerchantEnv
-from tollhouse.kernel.errors import FieldError, ValidationFailed
+from tollhouse.kernel.errors import FieldError, NotFound, ValidationFailed
 from tollhouse.kernel.ids import new_id
 from tollhouse.ledger.books import holds
 from tollhouse.ledger.books.model import Source
@@ -21,6 +22,7 @@ from tollhouse.platform.database.pool import Tx
 from tollhouse.transfers.gate import gate, spending
 from tollhouse.transfers.gate.model import DailyCount, OutgoingTransfer
 from tollhouse.transfers.orders import quotes
+from tollhouse.transfers.orders.errors import InvalidState
 from tollhouse.transfers.orders.quotes import Quote
 from tollhouse.transfers.orders.store import ensure_external_id_unused
 from tollhouse.transfers.withdrawals import changes, store
@@ -68,7 +70,7 @@ async def preview(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Quote[Wit
     return await _insert_quote(work.tx, env, terms, work.now)
 
 
-async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawal:
+async def request(work: Work, env: MerchantEnv, new: NewWithdrawal, asked_by: UUID | None = None) -> Withdrawal:
     """Reserve the money and create the withdrawal. Operators review it in live mode; in test mode the worker sends it."""
     method, terms = parse(new, env, work.services.settings, work.services.catalogue)
     quoted = None if new.quote_id is None else await _lock_matching_quote(work.tx, env, new.quote_id, new, terms, work.now)
@@ -78,7 +80,7 @@ async def request(work: Work, env: MerchantEnv, new: NewWithdrawal) -> Withdrawa
     # The database checks the quote, limit, balance and external id again below; any error rolls everything back.
     if quoted is not None:
         await quotes.mark_used(work.tx, store.USE_QUOTE, quoted, work.now)
-    return await create(work, env, new, payee, method, terms)
+    return await create(work, env, new, payee, method, terms, asked_by=asked_by)
 
 
 async def create(
@@ -89,8 +91,9 @@ async def create(
     method: WithdrawalMethod,
     terms: WithdrawalTerms,
     place: BatchPlace = NO_BATCH,
+    asked_by: UUID | None = None,
 ) -> Withdrawal:
-    """Create a withdrawal whose request was checked.
+    """Create a withdrawal whose request was checked. `asked_by`: who answers for it, if the actor does not tell.
 
     Raises `ConnectionLimitExceeded`, `DailyLimitExceeded`, `InsufficientFunds`, `DuplicateExternalId` and the errors of
     `gate.admit`.
@@ -110,12 +113,31 @@ async def create(
         credential_id=work.actor.credential_id,
         waits_until=waits_until,
     )
-    await gate.admit(work.tx, _transfer(withdrawal, counted, account, method))
+    asked = asked_by or await gate.asked_by(work)
+    transfer = await gate.admit(work.tx, _transfer(withdrawal, counted, account, method, asked))
+    withdrawal = msgspec.structs.replace(withdrawal, waits_for_member=transfer.second_member_required)
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await changes.balance_changed(work, withdrawal, posted)
     await _record_audit(work, withdrawal, "withdrawal.requested")
+    if withdrawal.waits_for_member:
+        await changes.notify_second_members(work, withdrawal, asked)
     return withdrawal
+
+
+async def approve_as_member(work: Work, person: Person, withdrawal_id: UUID) -> Withdrawal:
+    """Approve a withdrawal as the second member. Raises `NotFound`, `InvalidState` and `NotSecondMember`."""
+    current = await changes.lock(work.tx, withdrawal_id)
+    if current.env.merchant_id != person.merchant_id:
+        raise NotFound
+    if current.status not in CANCELABLE:
+        raise InvalidState(current.status)
+    await gate.second(work.tx, person, withdrawal_id, work.now)
+    # Nothing below this line may refuse.
+    await _record_audit(work, current, "withdrawal.seconded")
+    look_at = work.now if current.status == "approved" else current.next_look_at
+    changed = await store.update(work.tx, current, work.now, next_look_at=look_at)
+    return msgspec.structs.replace(changed, waits_for_member=False)
 
 
 async def cancel(work: Work, env: MerchantEnv, withdrawal_id: UUID) -> Withdrawal:
@@ -194,7 +216,9 @@ def _withdrawal(
     )
 
 
-def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod) -> OutgoingTransfer:
+def _transfer(
+    withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod, asked_by: UUID | None
+) -> OutgoingTransfer:
     """The transfer of a withdrawal to this account; its review is required in live mode."""
     return OutgoingTransfer(
         id=withdrawal.id,
@@ -209,5 +233,6 @@ def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str, method:
         review="required" if withdrawal.approvals_needed else "not_required",
         approvals=Approvals((), 0, withdrawal.approvals_needed),
         second_operator_above_minor=method.second_operator_above_minor if withdrawal.approvals_needed else None,
+        asked_by=asked_by,
         created_at=withdrawal.created_at,
     )

@@ -1,14 +1,15 @@
-"""Withdrawals, their batches, saved recipients and the settings of withdrawals in the Integration API."""
+"""Withdrawals, their batches, saved recipients and settings in the Integration API; a second member's approval."""
 
 from uuid import UUID
 
 from msgspec import Struct
 
-from tollhouse.accounts.identity.guards import scope, spending
-from tollhouse.accounts.identity.model import Caller
+from tollhouse.accounts.identity.guards import scope, signed_in, spending
+from tollhouse.accounts.identity.model import Caller, Person
+from tollhouse.accounts.merchants.second_member import NotSecondMember
 from tollhouse.accounts.spending.model import ConnectionLimitExceeded
 from tollhouse.http.lists import CataloguePageRequest, ListPageRequest, PageRequest
-from tollhouse.http.operations import INTEGRATION, Operations
+from tollhouse.http.operations import DASHBOARD, INTEGRATION, Operations
 from tollhouse.http.services import Services, Work
 from tollhouse.kernel.catalogue.catalogue import Catalogue
 from tollhouse.kernel.errors import NotFound, ValidationFailed
@@ -49,6 +50,7 @@ from tollhouse.transfers.withdrawals.views import (
 OPERATIONS = Operations(INTEGRATION)
 AMOUNT_ERRORS = (AmountBelowMinimum, AmountAboveMaximum, AmountBelowFees)
 BATCHES = Operations(INTEGRATION)
+DASHBOARD_OPERATIONS = Operations(DASHBOARD)
 RECIPIENTS = Operations(INTEGRATION)
 
 
@@ -234,3 +236,15 @@ async def read_withdrawal_settings(caller: Caller, work: Work) -> WithdrawalSett
 async def save_withdrawal_settings(caller: Caller, body: NewWithdrawalSettings, work: Work) -> WithdrawalSettingsView:
     """Update the withdrawal settings. `saved_recipients_only` is turned off only after a cooling time."""
     return withdrawal_settings_view(await recipients.save_settings(work, caller.env, body))
+
+
+@DASHBOARD_OPERATIONS.add(
+    "POST",
+    "/withdrawals/{withdrawal_id}/approve",
+    guard=signed_in("money", of_object=True),
+    errors=(NotFound, InvalidState, NotSecondMember),
+    recent_authentication="always",
+)
+async def approve_withdrawal(caller: Person, withdrawal_id: UUID, work: Work) -> WithdrawalView:
+    """Approve a withdrawal. As the second member, where the team needs one above an amount."""
+    return withdrawal_view(await actions.approve_as_member(work, caller, withdrawal_id), work.services.catalogue)

@@ -48,7 +48,12 @@ async def notify_approved(work: Work, approved: Withdrawal) -> None:
     await _notify(work, "withdrawal_approved", approved)
 
 
-async def _notify(work: Work, event: NotificationEvent, withdrawal: Withdrawal) -> None:
+async def notify_second_members(work: Work, new: Withdrawal, asked_by: UUID | None) -> None:
+    """Notify the members who may approve a withdrawal that waits for a second one."""
+    await _notify(work, "withdrawal_needs_member", new, asked_by)
+
+
+async def _notify(work: Work, event: NotificationEvent, withdrawal: Withdrawal, mailed: UUID | None = None) -> None:
     """Each way in which a withdrawal ends leads here, in the transaction that ends it."""
     method = work.services.catalogue.withdrawal_methods.get(withdrawal.method_id)
     account = withdrawal.receiver if method is None else last_four(withdrawal.receiver, method.receiver_type)
@@ -58,7 +63,7 @@ async def _notify(work: Work, event: NotificationEvent, withdrawal: Withdrawal) 
         account=mail_name(account),
         reason=mail_name(withdrawal.review_note or "") if event == "withdrawal_rejected" else "",
     )
-    await notify_members(work, event, Occurrence(withdrawal.env, withdrawal.id, facts, withdrawal.id))
+    await notify_members(work, event, Occurrence(withdrawal.env, withdrawal.id, facts, withdrawal.id, mailed=mailed))
 
 
 async def balance_changed(work: Work, withdrawal: Withdrawal, posted: LedgerTransaction) -> None:

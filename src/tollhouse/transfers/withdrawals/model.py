@@ -30,11 +30,12 @@ completed: The money was sent.
 failed: It failed; the money is in the balance again.
 canceled: You canceled it; the money is in the balance again.
 """
-WaitReason = Literal["destination_waits", "destination_refused"]
+WaitReason = Literal["destination_waits", "destination_refused", "second_member"]
 """Why a withdrawal is not sent yet, beside its review.
 
 destination_waits: An email address of this account was changed, and this destination is newer.
 destination_refused: That change was undone, so the withdrawal will be canceled.
+second_member: Another member of the team has to approve it.
 """
 SubmissionState = Literal["prepared", "accepted", "unknown"]
 FailureCode = Literal["review_rejected", "payout_declined", "receiver_invalid", "returned"]
@@ -88,6 +89,10 @@ failed: The withdrawal was refused.
 """
 WAITS_UNTIL = """
     CASE WHEN {row}.status IN ('pending_review', 'approved') THEN outgoing_transfers_wait_until(o, now()) END
+""".strip()
+WAITS_FOR_MEMBER = """
+    CASE WHEN {row}.status IN ('pending_review', 'approved') THEN o.second_member_required AND o.second_member_at IS NULL
+         ELSE false END
 """.strip()
 RUN_TIME = time(6)
 """When schedules run, in the merchant's time zone: clocks are changed earlier in the night, so it comes once a day."""
@@ -170,6 +175,8 @@ class Withdrawal(Struct, frozen=True, kw_only=True):
     review_note: Internal[Annotated[str | None, Selected("o.review_note")]] = None
     waits_until: Internal[Annotated[datetime | None, Selected(WAITS_UNTIL)]] = None
     """After a change of an address, as it was read: how long an unsent one waits; infinity: it does not leave."""
+    waits_for_member: Internal[Annotated[bool, Selected(WAITS_FOR_MEMBER)]] = False
+    """Whether a second member has to approve it before it is sent, as it was read."""
 
     @property
     def cancelable(self) -> bool:
@@ -321,6 +328,8 @@ class WithdrawalSchedule(Struct, frozen=True, kw_only=True):
     created_at: datetime
     updated_at: datetime
     next_attempt_at: Internal[datetime | None]
+    created_by: Internal[UUID | None]
+    """Who answers for its withdrawals."""
 
 
 class ScheduleRun(Struct, frozen=True, kw_only=True):

@@ -111,6 +111,7 @@ async def create(work: Work, env: MerchantEnv, new: NewSchedule, schedule_id: UU
         created_at=work.now,
         updated_at=work.now,
         next_attempt_at=at,
+        created_by=await gate.asked_by(work),
     )
     if not await schedules_store.insert(work.tx, schedule):
         return await schedules_store.get(work.tx, env, schedule.id)
@@ -171,7 +172,7 @@ async def run(work: Work, env: MerchantEnv, schedule_id: UUID) -> None:
         description=schedule.description,
         webhook_url=schedule.webhook_url,
     )
-    withdrawal = await actions.request(work, env, new)
+    withdrawal = await actions.request(work, env, new, schedule.created_by)
     await _advance(work, due, "created", withdrawal_id=withdrawal.id)
 
 

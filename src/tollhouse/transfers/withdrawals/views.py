@@ -283,6 +283,8 @@ def _waits(withdrawal: Withdrawal) -> Iterator[WaitView]:
     if withdrawal.cancelable and until is not None:
         is_over = until.year == MAXYEAR  # infinity of the database
         yield WaitView("destination_refused", None) if is_over else WaitView("destination_waits", stamp(until))
+    if withdrawal.cancelable and withdrawal.waits_for_member:
+        yield WaitView("second_member", None)
 
 
 def _network_fee_estimate(quote: Quote[WithdrawalTerms], rails: Rails, catalogue: Catalogue) -> NetworkFeeEstimate | None:

@@ -365,10 +365,22 @@ class NoMembership(ApiError):
     code = "no_membership"
 
 
+class NoSecondMember(ApiError):
+    """The error code `no_second_member`."""
+
+    code = "no_second_member"
+
+
 class NotFound(ApiError):
     """The error code `not_found`."""
 
     code = "not_found"
+
+
+class NotSecondMember(ApiError):
+    """The error code `not_second_member`."""
+
+    code = "not_second_member"
 
 
 class OwnersWait(ApiError):
@@ -531,6 +543,12 @@ class SecondFactorRequired(ApiError):
     """The error code `second_factor_required`."""
 
     code = "second_factor_required"
+
+
+class SecondMemberRequired(ApiError):
+    """The error code `second_member_required`."""
+
+    code = "second_member_required"
 
 
 class SelfPaymentNotAllowed(ApiError):

@@ -859,7 +859,7 @@ class ReviewView(TypedDict):
 class WaitView(TypedDict):
     """Why a withdrawal that was not sent waits, whatever its review."""
 
-    reason: Literal['destination_refused', 'destination_waits']
+    reason: Literal['destination_refused', 'destination_waits', 'second_member']
     """What it waits for."""
     until: str | None
     """When that ends; null if not by itself."""

@@ -9,6 +9,8 @@ from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_wh
 from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequired, RoleForbidden
 from tollhouse.accounts.identity.stepup import reauthenticate
 from tollhouse.accounts.identity.throttle import RateLimited
+from tollhouse.accounts.merchants import team as team_rules
+from tollhouse.accounts.merchants.second_member import NotSecondMember, SecondMemberConfirmation
 from tollhouse.accounts.team import invitations, members, store
 from tollhouse.accounts.team.model import AlreadyMember, LastOwner, NewInvitation, OwnersWait, TooManyInvitations
 from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message, form_errors_of
@@ -26,7 +28,9 @@ NOTICES = {
     "canceled": "Invitation canceled. Its link does not work any more.",
     "changed": "Role changed.",
     "transferred": "Ownership transferred. You are an administrator now.",
+    "confirmed": "Change confirmed. It applies from now on.",
 }
+CONFIRMED = "It does not wait to be confirmed any more, or was changed since. Nothing was changed."
 NO_ROLE = "Choose a role."
 
 
@@ -71,6 +75,20 @@ async def cancel(request: Request, caller: Person, invitation_id: UUID) -> Respo
     except (NotFound, RoleForbidden) as error:
         return await _team(request, caller, FormErrors(error.message, status=error.status))
     return see_other(f"{PATH}?done=canceled")
+
+
+@OPERATIONS.add("POST", f"{PATH}/confirm", guard=signed_in_page("money"), recent_authentication="always")
+async def confirm(request: Request, caller: Person) -> Response:
+    """Confirm a change of the amount above which a second member is needed."""
+    form = request.form()
+    shown = SecondMemberConfirmation(form.one("currency") or "", form.one("amount") or None)
+    try:
+        await request.transact(lambda work: team_rules.confirm(work, caller, shown))
+    except NotFound as error:
+        return await _team(request, caller, FormErrors(CONFIRMED, status=error.status))
+    except NotSecondMember as error:
+        return await _team(request, caller, FormErrors(error.message, status=error.status))
+    return see_other(f"{PATH}?done=confirmed")
 
 
 @OPERATIONS.add("GET", f"{PATH}/{{user_id}}", guard=signed_in_page("read"))
@@ -140,7 +158,7 @@ async def _team(
     email: str = "",
     role: Role = "read_only",
 ) -> Response:
-    db = request.services.db
+    db, catalogue = request.services.db, request.services.catalogue
     return render(
         request,
         person,
@@ -149,6 +167,7 @@ async def _team(
         form_errors=form_errors,
         members=await store.list_members(db, person.merchant_id),
         invitations=await store.list_invitations(db, person.merchant_id, request.now),
+        rules=await team_rules.read(db, person, catalogue, request.now),
         manages=MANAGED_BY[person.role],
         choices=_choices(person),
         email=email,

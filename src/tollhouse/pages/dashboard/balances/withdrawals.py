@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.merchants.second_member import NotSecondMember
 from tollhouse.http.forms import NO_ERRORS, FormErrors, form_errors_of
 from tollhouse.http.lists import LongPageQuery, all_rows, status_options
 from tollhouse.http.operations import PAGES, Operations
@@ -30,6 +31,7 @@ from tollhouse.kernel.text import Translatable
 from tollhouse.pages.dashboard.layout import render
 from tollhouse.pages.dashboard.saved_filter_menu import load_saved_filters
 from tollhouse.transfers.gate import recipients_store
+from tollhouse.transfers.gate import store as gate_store
 from tollhouse.transfers.gate.model import SavedRecipient
 from tollhouse.transfers.gate.recipients_store import RecipientsQuery
 from tollhouse.transfers.orders.errors import AmountAboveMaximum, AmountBelowMinimum, InvalidState
@@ -41,6 +43,8 @@ from tollhouse.transfers.withdrawals.views import ScheduleRunView, WithdrawalSch
 
 OPERATIONS = Operations(PAGES)
 STATUSES = status_options(WithdrawalStatus)
+NOT_CANCELABLE = "This withdrawal can no longer be canceled: it was sent or has ended."
+APPROVED_BEFORE = "This withdrawal does not wait for a second member any more. Nothing was changed."
 
 
 class WithdrawalsPageQuery(LongPageQuery, AmountFilter, frozen=True, forbid_unknown_fields=True):
@@ -114,24 +118,39 @@ async def cancel(request: Request, caller: Person, env: MerchantEnv, withdrawal_
         await request.transact(lambda work: actions.cancel(work, env, withdrawal_id))
     except InvalidState as error:
         if (await store.get(request.services.db, env, withdrawal_id)).status != "canceled":
-            return await _details(request, caller, env, withdrawal_id, error)
+            return await _details(request, caller, env, withdrawal_id, NOT_CANCELABLE, error.status)
+    return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
+
+
+@OPERATIONS.add(
+    "POST", "/{mode}/withdrawals/{withdrawal_id}/approve", guard=signed_in_page("money"), recent_authentication="live"
+)
+async def approve(request: Request, caller: Person, env: MerchantEnv, withdrawal_id: UUID) -> Response:
+    """Approve a withdrawal as the second member. A repeated request shows that it was approved."""
+    try:
+        await request.transact(lambda work: actions.approve_as_member(work, caller, withdrawal_id))
+    except NotSecondMember as error:
+        return await _details(request, caller, env, withdrawal_id, error.message, error.status)
+    except InvalidState as error:
+        return await _details(request, caller, env, withdrawal_id, APPROVED_BEFORE, error.status)
     return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
 
 
 async def _details(
-    request: Request, person: Person, env: MerchantEnv, withdrawal_id: UUID, error: InvalidState | None = None
+    request: Request, person: Person, env: MerchantEnv, withdrawal_id: UUID, message: Translatable = "", status: int = 200
 ) -> Response:
     found = await store.get(request.services.db, env, withdrawal_id)
     return render(
         request,
         person,
         "withdrawals/one",
-        200 if error is None else error.status,
+        status,
         here="withdrawals",
         withdrawal=withdrawal_view(found, request.services.catalogue),
+        transfer=await gate_store.get(request.services.db, withdrawal_id),
         method_labels=_method_labels(request.services.catalogue),
         provider_fields=describe(found.provider_fields),
-        message="" if error is None else "This withdrawal can no longer be canceled: it was sent or has ended.",
+        message=message,
     )
 
 

@@ -182,7 +182,7 @@ async def _allow(request: Request, request_id: str, person: Person, consent_requ
         if not await sessions_store.lock_with_role(work.tx, person):
             raise SignInFirst(f"/signin?request={request_id}")
         await ensure_recipients(work.tx, env, limits)
-        given = Given(selected, limits, proposals_only, code_hash, code_expires_at)
+        given = Given(person.user_id, selected, limits, proposals_only, code_hash, code_expires_at)
         review = work.services.settings.review_applications
         if not await requests_store.allow(work.tx, consent_request, given, request.now, review=review):
             return False

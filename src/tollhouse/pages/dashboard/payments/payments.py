@@ -10,6 +10,7 @@ from tollhouse.accounts.environments import payment_settings
 from tollhouse.accounts.environments.payment_settings import PaymentSettings
 from tollhouse.accounts.identity.guards import signed_in_page
 from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.merchants.second_member import NotSecondMember
 from tollhouse.http.csv_table import attachment
 from tollhouse.http.forms import NO_ERRORS, FormErrors, flash_message, form_errors_of
 from tollhouse.http.lists import status_options
@@ -44,6 +45,8 @@ from tollhouse.payments.receipts.mails import (
 )
 from tollhouse.payments.receipts.store import MAILS_MAX, list_mails
 from tollhouse.payments.refunds import chargeback_responses_store
+from tollhouse.payments.refunds import review as refund_review
+from tollhouse.payments.refunds import store as refund_store
 from tollhouse.payments.transactions import payment_list_store, settlement, store, transfers_store, verdict
 from tollhouse.payments.transactions.model import CREDITED, REFUND_FAILURES, REFUND_REASONS, Transaction, TransactionStatus
 from tollhouse.payments.transactions.payment_list import PaymentRow, PaymentsQuery
@@ -68,6 +71,7 @@ CHANGED = "The payment has changed since you opened this page. Review it and try
 RECEIPT_SENT = "The receipt was sent."
 REFUND_REQUESTED = "The refund was requested. Its status changes below when the customer has been paid."
 NOTICES = {"sent": RECEIPT_SENT, "refund": REFUND_REQUESTED}
+APPROVED_BEFORE = "This refund does not wait for a second member any more. Nothing was changed."
 NOT_NOW = "There is no money left to accept."
 
 
@@ -140,6 +144,20 @@ async def accept(request: Request, caller: Person, env: MerchantEnv, transaction
     return see_other(f"/{env.mode}/payments/{transaction_id}")
 
 
+@OPERATIONS.add("POST", "/{mode}/refunds/{refund_id}/approve", guard=signed_in_page("money"), recent_authentication="live")
+async def approve_refund(request: Request, caller: Person, env: MerchantEnv, refund_id: UUID) -> Response:
+    """Approve a refund to another account than the payer's as the second member."""
+    found = await refund_store.get(request.services.db, env, refund_id)
+    try:
+        await request.transact(lambda work: refund_review.approve_as_member(work, caller, refund_id))
+    except NotSecondMember as error:
+        refused = FormErrors(error.message, status=error.status)
+        return await render_payment(request, caller, env, found.transaction_id, refused)
+    except InvalidState:
+        return await render_payment(request, caller, env, found.transaction_id, FormErrors(APPROVED_BEFORE, status=409))
+    return see_other(f"/{env.mode}/payments/{found.transaction_id}")
+
+
 async def render_payment(
     request: Request,
     person: Person,
@@ -178,6 +196,7 @@ async def render_payment(
         project=dict(await project_choices(request.services.db, env)).get(str(found.project_id), ""),
         reasons=REFUND_REASONS,
         refund_failures=REFUND_FAILURES,
+        unsent={one.id: await refund_store.get(db, env, one.id) for one in found.refunds if one.status == "pending"},
         dispute=None if dispute is None else dispute_view(dispute, request.services.catalogue),
         notes=notes,
         moves=[
