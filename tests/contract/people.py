@@ -11,7 +11,9 @@ from tests.accounts.merchants.authenticator import elsewhere
 from tests.accounts.passkeys import soft_authenticator
 from tests.accounts.team.invited import MAIL, id_of, invite
 from tests.cast import PASSWORD, Actor, join, sign_up
+from tests.payments.bank import refund, sell
 from tests.running import Service
+from tests.transfers.withdrawals.steps import asked, fund
 from tollhouse.accounts.mail import links
 
 Json = dict[str, Any]
@@ -26,6 +28,9 @@ OPERATIONS = {
         "resend_invitation",
         "cancel_invitation",
         "save_team_settings",
+        "confirm_team_settings",
+        "approve_withdrawal",
+        "approve_refund",
     ),
     "nils": (JOINING,),
     "pat": ("add_passkey", "rename_passkey", "remove_passkey"),
@@ -47,6 +52,12 @@ INVITE_AGAIN = "UPDATE invitations SET ended_at = NULL, accepted_by = NULL WHERE
 FORGET_PASSKEYS = """
     DELETE FROM passkeys WHERE credential_id <> $2 AND holder_id = (SELECT id FROM users WHERE email = $1)
 """
+SECONDED = """
+    INSERT INTO second_member_rules AS r (merchant_id, currency, above_minor, set_by, set_at)
+    VALUES ($1::uuid, 'EUR', 0, $2, now())
+    ON CONFLICT (merchant_id, currency) DO UPDATE SET change_by = $2, change_at = now(), change_above_minor = 100
+"""
+MADE_BY = "UPDATE api_keys SET created_by = $2 WHERE merchant_id = $1::uuid"
 
 
 class People:
@@ -71,6 +82,7 @@ class People:
         self._secret = links.link_secret(self._service.create_services().keys, "invitation", invitation["mail_id"])
         await join(self._nils, self._mia, "support")
         self.ids: Json = {"user_id": await id_of(self._mia, self._nils.email), "invitation_id": ids[1]}
+        await self._service.sql(SECONDED, self._mia.merchant_id, self.ids["user_id"])
         self._passkey = await soft_authenticator.added(pat)
         self._senders["pat's browser"] = await come(elsewhere(pat))
 
@@ -87,6 +99,8 @@ class People:
 
     async def path_values(self, operation_id: str) -> Json:
         """Ids of what is there."""
+        if operation_id in {"approve_withdrawal", "approve_refund"}:
+            return await self._unsent(operation_id)
         if operation_id not in {"rename_passkey", "remove_passkey"}:
             return self.ids
         pat = await self._with_one_passkey()
@@ -105,17 +119,30 @@ class People:
             "stop_everything": {"mode": "test"},
             "change_member": {"role": "finance"},
             "invite_member": {"email": f"{uuid4()}@example.com", "role": "support"},
+            "confirm_team_settings": {"currency": "EUR", "amount": "1.00"},
             "save_team_settings": {"support_refunds": [{"currency": "EUR", "amount": "50.00"}]},
             JOINING: {"invitation": self._secret},
             "rename_passkey": {"name": "Phone"},
         }
         return said.get(operation_id)
 
+    async def _unsent(self, operation_id: str) -> Json:
+        """What waits for a second member, created by a key of Nils."""
+        mia = self._mia
+        await mia.key("test")
+        await self._service.sql(MADE_BY, mia.merchant_id, self.ids["user_id"])
+        if operation_id == "approve_withdrawal":
+            await fund(mia)
+            return {"withdrawal_id": (await asked(mia))["id"]}
+        paid = await sell(mia)
+        return {"refund_id": (await refund(mia, paid, receiver="Nils's account")).ok(201).body["id"]}
+
     async def _be_a_team(self, *, joined: bool) -> None:
         mia, sql = self._mia, self._service.sql
         await sql(MEMBERS_AGAIN, mia.merchant_id, mia.email, joined)
         await sql(FORGET_INVITATIONS, mia.merchant_id, self._invited)
         await sql(INVITE_AGAIN, mia.merchant_id)
+        await sql(SECONDED, mia.merchant_id, self.ids["user_id"])
 
     async def _with_one_passkey(self) -> Actor:
         pat = self._senders["pat"]
