@@ -260,7 +260,7 @@ async def test_after_a_reset_of_a_password_two_operators_let_live_money_leave(al
             approvals=Approvals((), 0, 1),
             created_at=work.now,
         )
-        await gate.admit(work.tx, new)
+        await gate.admit(work, new)
         given = ("olga@example.com", "otto@example.com") if second else approvals.given
         await store.approve(work.tx, new.id, Approvals(given, 0, 1), "approved", work.now, None)
         await gate.release(work.tx, new.id, work.now, leaves=leaves)

@@ -243,10 +243,9 @@ async def _admit(work: Work, preview: RefundPreview, refund_id: UUID) -> Outgoin
     tx, now = work.tx, work.now
     current, target, amount_minor = preview.payment, preview.destination, preview.amount_minor
     method, needed = target.method, target.approvals_needed(amount_minor)
-    day, asked = None, None
+    day, seconded = None, False
     if target.account != target.payer_account:
-        asked = await gate.asked_by(work)
-        day, _ = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
+        day, _, seconded = await gate.ensure_recipient(tx, current.env, current.rail, target.account, now)
     transfer = OutgoingTransfer(
         id=refund_id,
         kind="refund",
@@ -261,10 +260,9 @@ async def _admit(work: Work, preview: RefundPreview, refund_id: UUID) -> Outgoin
         review="required" if needed else "not_required",
         approvals=Approvals((), 0, needed),
         second_operator_above_minor=None if method is None or not needed else method.second_operator_above_minor,
-        asked_by=asked,
         created_at=now,
     )
-    return await gate.admit(tx, transfer)
+    return await gate.admit(work, transfer, seconded=seconded)
 
 
 async def _in_state(tx: Tx, env: MerchantEnv, refund_id: UUID, status: RefundStatus) -> Transaction:

@@ -115,15 +115,22 @@ async def let_leave(tx: Tx, merchant_id: MerchantId) -> None:
         raise MerchantSuspended
 
 
-async def admit(tx: Tx, new: OutgoingTransfer) -> OutgoingTransfer:
+async def admit(
+    work: Work, new: OutgoingTransfer, asked_by: UUID | None = None, *, seconded: bool = False
+) -> OutgoingTransfer:
     """Insert a transfer, in the transaction that holds its money; after `ensure_recipient`, unless it goes to the payer.
 
-    The one that is returned tells whether a second member has to approve it.
+    `asked_by`: who answers for it, if the actor does not tell. `seconded`: the team has second members
+    (`AdmittedDestination`); the transfer that is returned tells whether it needs one.
     """
-    return msgspec.structs.replace(new, second_member_required=await store.insert(tx, new))
+    if not seconded:
+        await store.insert(work.tx, new)
+        return new
+    new = msgspec.structs.replace(new, asked_by=asked_by or await responsible(work))
+    return msgspec.structs.replace(new, second_member_required=await store.insert_seconded(work.tx, new))
 
 
-async def asked_by(work: Work) -> UUID | None:
+async def responsible(work: Work) -> UUID | None:
     """The user who asks, made the key that asks, or gave the connection. None for the service itself."""
     actor = work.actor
     if actor.user_id is not None or actor.credential_id is None:
@@ -148,10 +155,14 @@ async def second(tx: Tx, person: Person, transfer_id: UUID, now: datetime) -> Ou
 
 
 class AdmittedDestination(NamedTuple):
-    """The environment's day, by which limits count, and how long money to this account waits (`Withdrawal.waits_until`)."""
+    """The environment's day, by which limits count; how long money to this account waits (`Withdrawal.waits_until`).
+
+    `seconded`: above some amount, the team needs a second member.
+    """
 
     day: date
     waits_until: datetime | None
+    seconded: bool
 
 
 async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: str, now: datetime) -> AdmittedDestination:
@@ -166,7 +177,7 @@ async def ensure_recipient(tx: Tx, env: MerchantEnv, rail_name: str, account: st
         raise RecipientNotSaved
     if obstacle["is_limited"] and obstacle["active_at"] > obstacle["present"]:
         raise RecipientNotActive(obstacle["active_at"])
-    return AdmittedDestination(obstacle["today"], obstacle["waits_until"])
+    return AdmittedDestination(obstacle["today"], obstacle["waits_until"], obstacle["has_second_members"])
 
 
 async def lock(tx: Tx, transfer_id: UUID) -> OutgoingTransfer:

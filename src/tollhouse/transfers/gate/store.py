@@ -32,7 +32,8 @@ TODAY = """
     SELECT (($3::timestamptz + coalesce((SELECT c.ahead FROM test_clocks c WHERE (c.merchant_id, c.mode) = ($1, $2)), '0'))
             AT TIME ZONE 'UTC')::date AS today
 """
-INSERT = f"{OUTGOING_TRANSFER.insert} RETURNING second_member_required"
+INSERT = OUTGOING_TRANSFER.insert
+INSERT_SECONDED = f"{INSERT} RETURNING second_member_required"
 GET = f"SELECT {OUTGOING_TRANSFER.columns} FROM outgoing_transfers WHERE id = $1"
 LOCK = f"{GET} FOR NO KEY UPDATE"
 APPROVE = """
@@ -138,9 +139,14 @@ async def subtract_from_day(tx: Tx, env: MerchantEnv, count: DailyCount) -> None
     await tx.execute(SUBTRACT_FROM_DAY, env.merchant_id, env.mode, count.method_id, count.day, count.amount_minor)
 
 
-async def insert(tx: Tx, new: OutgoingTransfer) -> bool:
-    """Insert a transfer. Whether a second member has to approve it."""
-    return bool(await tx.fetchval(INSERT, *OUTGOING_TRANSFER.values(new)))
+async def insert(tx: Tx, new: OutgoingTransfer) -> None:
+    """Insert a transfer."""
+    await tx.write(INSERT, *OUTGOING_TRANSFER.values(new))
+
+
+async def insert_seconded(tx: Tx, new: OutgoingTransfer) -> bool:
+    """Insert a transfer of a merchant whose team has second members. Whether one has to approve it."""
+    return bool(await tx.fetchval(INSERT_SECONDED, *OUTGOING_TRANSFER.values(new)))
 
 
 async def find_maker(tx: Tx, credential_id: UUID) -> UUID | None:

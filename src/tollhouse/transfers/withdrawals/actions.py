@@ -99,7 +99,7 @@ async def create(
     `gate.admit`.
     """
     account = account_of(work.services.rails, method, env, payee.receiver)
-    day, waits_until = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
+    day, waits_until, seconded = await gate.ensure_recipient(work.tx, env, method.rail, account, work.now)
     withdrawal_id = new_id()
     debit_minor = terms.debit_minor
     await spending.spend(work, "withdrawals", withdrawal_id, method.currency, debit_minor, rail=method.rail, account=account)
@@ -113,15 +113,14 @@ async def create(
         credential_id=work.actor.credential_id,
         waits_until=waits_until,
     )
-    asked = asked_by or await gate.asked_by(work)
-    transfer = await gate.admit(work.tx, _transfer(withdrawal, counted, account, method, asked))
+    transfer = await gate.admit(work, _transfer(withdrawal, counted, account, method), asked_by, seconded=seconded)
     withdrawal = msgspec.structs.replace(withdrawal, waits_for_member=transfer.second_member_required)
     if not await store.insert(work.tx, withdrawal):
         await ensure_external_id_unused(work.tx, store.ID_BY_EXTERNAL_ID, env, new.external_id)
     await changes.balance_changed(work, withdrawal, posted)
     await _record_audit(work, withdrawal, "withdrawal.requested")
     if withdrawal.waits_for_member:
-        await changes.notify_second_members(work, withdrawal, asked)
+        await changes.notify_second_members(work, withdrawal, transfer.asked_by)
     return withdrawal
 
 
@@ -216,9 +215,7 @@ def _withdrawal(
     )
 
 
-def _transfer(
-    withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod, asked_by: UUID | None
-) -> OutgoingTransfer:
+def _transfer(withdrawal: Withdrawal, counted: DailyCount, account: str, method: WithdrawalMethod) -> OutgoingTransfer:
     """The transfer of a withdrawal to this account; its review is required in live mode."""
     return OutgoingTransfer(
         id=withdrawal.id,
@@ -233,6 +230,5 @@ def _transfer(
         review="required" if withdrawal.approvals_needed else "not_required",
         approvals=Approvals((), 0, withdrawal.approvals_needed),
         second_operator_above_minor=method.second_operator_above_minor if withdrawal.approvals_needed else None,
-        asked_by=asked_by,
         created_at=withdrawal.created_at,
     )

@@ -111,7 +111,7 @@ async def create(work: Work, env: MerchantEnv, new: NewSchedule, schedule_id: UU
         created_at=work.now,
         updated_at=work.now,
         next_attempt_at=at,
-        created_by=await gate.asked_by(work),
+        created_by=await gate.responsible(work),
     )
     if not await schedules_store.insert(work.tx, schedule):
         return await schedules_store.get(work.tx, env, schedule.id)
