@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 import msgspec
 import pytest
 
-from tests.cast import Actor
+from tests.cast import Actor, member
 from tests.pages.console.operator_pages import KEPT, signed_in_operator
 from tests.running import CATALOGUE, Service
 from tests.transfers.withdrawals.rails import Line, PaperBank
@@ -16,6 +16,10 @@ from tests.transfers.withdrawals.steps import BY_SEPA, asked, cancel, carry, fre
 from tollhouse.http.services import Services
 
 pytestmark = pytest.mark.usefixtures("bank")
+SECONDED = """
+    INSERT INTO second_member_rules (merchant_id, currency, above_minor, set_by, set_at)
+    VALUES ($1::uuid, 'EUR', 0, gen_random_uuid(), now())
+"""
 SEEN = re.compile(r'name="seen" value="([^"]+)"')
 
 
@@ -126,6 +130,22 @@ async def test_a_large_one_needs_a_second_operator(
         (await otto.form(f"{page}/approve", await seen(otto, new))).ok(303)
     await carry(rich, services)
     assert line.times_sent(new) == 1
+
+
+async def test_what_needs_a_second_member_leaves_after_both(
+    rich: Actor, olga: Actor, services: Services, line: Line
+) -> None:
+    async with member(rich, "finance") as nina:
+        await rich.sql(SECONDED, rich.merchant_id)
+        new = await asked(rich, BY_SEPA, mode="live")
+        page = f"/operator/withdrawals/{new['id']}"
+        assert "nothing is sent before that" in (await olga.send("GET", page)).ok().text
+        (await olga.form(f"{page}/approve", await seen(olga, new))).ok(303)
+        await carry(rich, services)
+        assert line.times_sent(new) == 0
+        (await nina.dashboard("POST", f"/withdrawals/{new['id']}/approve")).ok()
+        await carry(rich, services)
+        assert line.times_sent(new) == 1
 
 
 async def test_what_is_not_there_is_not_found(olga: Actor) -> None:

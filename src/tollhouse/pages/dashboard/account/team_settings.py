@@ -31,6 +31,7 @@ class TeamForm(NamedTuple):
     refunds: dict[str, str]
     seconded: dict[str, str]
     second_factors_required: bool
+    waiting: bool = False
 
 
 @OPERATIONS.add("GET", PATH, guard=signed_in_page("ownership"))
@@ -41,7 +42,7 @@ async def settings(request: Request, caller: Person) -> Response:
     refunds = dict.fromkeys(codes, "") | {limit.currency: write(limit.amount) for limit in saved.support_refunds}
     seconded = dict.fromkeys(codes, "") | {one.currency: write(one.amount) for one in saved.second_member_above}
     asked_for = {one.currency: write(one.amount) if one.amount else "" for one in saved.second_member_changes}
-    return _page(request, caller, TeamForm(refunds, seconded | asked_for, saved.second_factors_required))
+    return _page(request, caller, TeamForm(refunds, seconded | asked_for, saved.second_factors_required, bool(asked_for)))
 
 
 @OPERATIONS.add("POST", PATH, guard=signed_in_page("ownership"), recent_authentication="always")
