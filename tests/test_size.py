@@ -4,7 +4,7 @@ from tests.size import code_sizes, equal_blocks
 from tests.sources import OF_THE_SOURCE
 
 pytestmark = OF_THE_SOURCE
-LINES = 67_790
+LINES = 67_800
 """Lines of code of all packages: lower it whenever there are fewer."""
 LARGEST = {"rails": 0.22}
 OTHERS = 0.18
