@@ -96,15 +96,10 @@ def _plain(texts: Texts, content: EmailContent, unsubscribe: str, foot: Text) ->
             is_said = bool(written) and written[-1].endswith(":")
             written.append(part.url if is_said else f"{texts.translate(part.label)}:\n{part.url}")
         elif isinstance(part, Facts):
-            written.append("\n".join(_wrap(_row(texts.translate(label), value)) for label, value in part.rows))
+            written.append("\n".join(_wrap(f"{texts.translate(label)}: {value}") for label, value in part.rows))
         else:
             written.append(_wrap(texts.translate(part)))
     return "\n\n".join(written) + "\n"
-
-
-def _row(label: str, value: str) -> str:
-    """A label that has a colon itself, as the title of a notification, is followed by a comma."""
-    return f"{label}{',' if ':' in label else ':'} {value}"
 
 
 def _wrap(paragraph: str) -> str:
