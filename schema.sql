@@ -3905,7 +3905,8 @@ CREATE TABLE public.notifications (
     subject text,
     facts jsonb NOT NULL,
     created_at timestamp with time zone NOT NULL,
-    CONSTRAINT notifications_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text, 'both'::text])))
+    CONSTRAINT notifications_mode_check CHECK ((mode = ANY (ARRAY['live'::text, 'test'::text, 'both'::text]))),
+    CONSTRAINT notifications_of_one CHECK (((kind = 'new_device'::text) = (user_id IS NOT NULL)))
 );
 COMMENT ON COLUMN public.notifications.mode IS 'both: about the account';
 COMMENT ON COLUMN public.notifications.user_id IS 'null: for all members that may see its kind';
@@ -5688,8 +5689,8 @@ CREATE INDEX members_of_user ON public.members USING btree (user_id);
 CREATE INDEX notification_digests_due ON public.notification_digests USING btree (next_at);
 CREATE INDEX notification_reads_of_member ON public.notification_reads USING btree (merchant_id, user_id);
 CREATE INDEX notifications_by_age ON public.notifications USING btree (created_at);
-CREATE INDEX notifications_of_inbox ON public.notifications USING btree (merchant_id, kind, mode, created_at DESC, id DESC);
 CREATE INDEX notifications_of_member ON public.notifications USING btree (merchant_id, user_id) WHERE (user_id IS NOT NULL);
+CREATE INDEX notifications_of_reader ON public.notifications USING btree (merchant_id, kind, COALESCE(user_id, '00000000-0000-0000-0000-000000000000'::uuid), mode, created_at DESC, id DESC);
 CREATE INDEX oauth_clients_newest ON public.oauth_clients USING btree (created_at DESC, id DESC);
 CREATE INDEX oauth_clients_of_documents ON public.oauth_clients USING btree (updated_at) WHERE (document_url IS NOT NULL);
 CREATE INDEX oauth_clients_of_owner ON public.oauth_clients USING btree (merchant_id, created_at DESC, id DESC);

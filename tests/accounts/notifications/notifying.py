@@ -30,9 +30,11 @@ async def notify(
     mode: Mode = "live",
     facts: NoticeFacts = FAILED,
 ) -> None:
-    """Notify the members of this merchant."""
-    scope = env_of(actor, mode)
-    occurrence = Occurrence(scope.merchant_id if KINDS[event] in OF_BOTH_MODES else scope, occasion, facts, occasion)
+    """Notify the members of this merchant; of a new device, this person."""
+    env = env_of(actor, mode)
+    scope = env.merchant_id if KINDS[event] in OF_BOTH_MODES else env
+    [user] = await actor.sql("SELECT id FROM users WHERE email = $1", actor.email)
+    occurrence = Occurrence(scope, occasion, facts, occasion, user["id"] if event == "new_device" else None)
     await services.transact(lambda work: notify_members(work, event, occurrence), clock.now())
 
 

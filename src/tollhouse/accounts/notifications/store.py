@@ -50,11 +50,13 @@ INSERT = """
       AND (a.user_id IS NULL OR a.user_id = u.id)
     ORDER BY u.id
 """
+_EVERYBODY = "'00000000-0000-0000-0000-000000000000'"
 _SHOWN = "n.id, n.kind, n.event, n.mode, n.subject, n.facts, n.created_at"
 # A list of one mode, and that mode first in the order: then only the index of the inbox has this order. By the index of
-# ages, rows of all kinds would be passed over.
-_OF_INBOX = """
-    n.merchant_id = $1 AND n.kind = seen.kind AND n.mode = ANY (ARRAY[seen.mode]) AND (n.user_id IS NULL OR n.user_id = $2)
+# ages, rows of all kinds would be passed over. Of one kind, each row is for one person.
+_OF_INBOX = f"""
+    n.merchant_id = $1 AND n.kind = seen.kind AND n.mode = ANY (ARRAY[seen.mode])
+    AND coalesce(n.user_id, {_EVERYBODY}) = CASE seen.kind WHEN 'new_device' THEN $2::uuid ELSE {_EVERYBODY} END
 """
 _NEWEST = "ORDER BY n.mode, n.created_at DESC, n.id DESC"
 _SEEN = """
@@ -129,9 +131,7 @@ SET_PREFERENCES = """
     SELECT $1, $2, c.kind, c.mail FROM unnest($3::text[], $4::text[]) AS c (kind, mail) ORDER BY c.kind
     ON CONFLICT (merchant_id, user_id, kind) DO UPDATE SET mail = EXCLUDED.mail
 """
-END_DAILY = """
-    UPDATE notification_preferences SET mail = 'never' WHERE merchant_id = $1 AND user_id = $2 AND mail = 'daily'
-"""
+END_DAILY = "UPDATE notification_preferences SET mail = 'never' WHERE merchant_id = $1 AND user_id = $2 AND mail = 'daily'"
 # The update waits for a job that may delete the row, and inserts it then.
 START_DIGESTS = """
     INSERT INTO notification_digests AS d (merchant_id, user_id, next_at, through_at)
