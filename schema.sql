@@ -396,14 +396,14 @@ BEGIN
     PERFORM value_let_leave('conversion', NEW.id, NEW.merchant_id, NEW.mode, NEW.from_currency, NEW.transaction_id IS NULL);
     RETURN NULL;
 END $$;
-CREATE FUNCTION public.counts_as_second_member(p_merchant uuid, p_currency text, p_user uuid, p_at timestamp with time zone) RETURNS boolean
+CREATE FUNCTION public.counts_as_second_member(p_merchant uuid, p_user uuid, p_at timestamp with time zone) RETURNS boolean
     LANGUAGE sql STABLE
     AS $$
     SELECT EXISTS (
         SELECT FROM members m
-        LEFT JOIN second_member_rules r ON (r.merchant_id, r.currency) = (p_merchant, p_currency)
         WHERE (m.merchant_id, m.user_id) = (p_merchant, p_user) AND m.removed_at IS NULL
-          AND m.decides_since <= greatest(r.set_at, p_at - interval '72 hours'))
+          AND m.decides_since <= greatest(p_at - interval '72 hours', (
+              SELECT min(r.set_at) FROM second_member_rules r WHERE r.merchant_id = p_merchant AND r.above_minor IS NOT NULL)))
 $$;
 CREATE FUNCTION public.current_database_identity() RETURNS text
     LANGUAGE sql STABLE
@@ -1402,7 +1402,7 @@ BEGIN
            OR (NEW.second_member_at IS DISTINCT FROM OLD.second_member_at AND (
                OLD.second_member_at IS NOT NULL OR OLD.closed_at IS NOT NULL OR NOT OLD.second_member_required
                OR NEW.second_member_id IS NOT DISTINCT FROM NEW.asked_by
-               OR NOT counts_as_second_member(NEW.merchant_id, NEW.currency, NEW.second_member_id, NEW.second_member_at))) THEN
+               OR NOT counts_as_second_member(NEW.merchant_id, NEW.second_member_id, NEW.second_member_at))) THEN
             RAISE EXCEPTION 'another member approves a transfer, once' USING ERRCODE = 'integrity_constraint_violation';
         END IF;
         RETURN NEW;
@@ -1413,9 +1413,11 @@ BEGIN
     IF NEW.receiver IS NOT DISTINCT FROM NEW.payer_account THEN
         RETURN NEW;
     END IF;
-    SELECT r.above_minor INTO v_above FROM second_member_rules r
-    WHERE (r.merchant_id, r.currency) = (NEW.merchant_id, NEW.currency) AND r.above_minor IS NOT NULL
+    PERFORM FROM second_member_rules r WHERE r.merchant_id = NEW.merchant_id ORDER BY r.currency
     FOR NO KEY UPDATE;  -- of two at once, the second one counts the first
+    SELECT coalesce(max(r.above_minor) FILTER (WHERE r.currency = NEW.currency), -1) INTO v_above
+    FROM second_member_rules r WHERE r.merchant_id = NEW.merchant_id AND r.above_minor IS NOT NULL
+    HAVING count(*) > 0;
     IF FOUND THEN
         NEW.second_member_required := v_above < coalesce(NEW.counted_minor, NEW.amount_minor) + (
             SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o
@@ -2649,10 +2651,15 @@ CREATE FUNCTION public.second_member_rules_require_confirmation() RETURNS trigge
     LANGUAGE plpgsql
     AS $$
 BEGIN
-    IF OLD.above_minor IS NOT NULL AND NEW.above_minor IS DISTINCT FROM OLD.above_minor AND (
-        OLD.change_by IS NULL OR NEW.above_minor IS DISTINCT FROM OLD.change_above_minor
-        OR NEW.set_at >= OLD.change_at + interval '7 days' OR coalesce(NEW.confirmed_by = OLD.change_by, true)
-        OR NOT counts_as_second_member(OLD.merchant_id, OLD.currency, NEW.confirmed_by, NEW.set_at)) THEN
+    IF NEW.above_minor IS NOT DISTINCT FROM OLD.above_minor  -- null, when it is inserted
+       OR NOT EXISTS (SELECT FROM second_member_rules r
+                      WHERE r.merchant_id = NEW.merchant_id AND r.above_minor IS NOT NULL
+                        AND (r.set_at < NEW.set_at OR r.currency = NEW.currency)) THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'INSERT' OR OLD.change_by IS NULL OR NEW.above_minor IS DISTINCT FROM OLD.change_above_minor
+       OR coalesce(NEW.confirmed_by = OLD.change_by OR NEW.confirmed_at >= OLD.change_at + interval '7 days', true)
+       OR NOT counts_as_second_member(NEW.merchant_id, NEW.confirmed_by, NEW.confirmed_at) THEN
         RAISE EXCEPTION 'a second member confirms the change of this rule' USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
@@ -4676,12 +4683,16 @@ CREATE TABLE public.second_member_rules (
     change_at timestamp with time zone,
     change_above_minor bigint,
     confirmed_by uuid,
+    confirmed_at timestamp with time zone,
     CONSTRAINT second_member_rules_above_minor_check CHECK ((above_minor >= 0)),
     CONSTRAINT second_member_rules_change_above_minor_check CHECK ((change_above_minor >= 0)),
     CONSTRAINT second_member_rules_check CHECK (((change_by IS NULL) = (change_at IS NULL))),
-    CONSTRAINT second_member_rules_check1 CHECK (((change_above_minor IS NULL) OR (change_at IS NOT NULL)))
+    CONSTRAINT second_member_rules_check1 CHECK (((confirmed_by IS NULL) = (confirmed_at IS NULL))),
+    CONSTRAINT second_member_rules_check2 CHECK (((change_above_minor IS NULL) OR (change_at IS NOT NULL)))
 );
-COMMENT ON COLUMN public.second_member_rules.above_minor IS 'null: no rule';
+COMMENT ON TABLE public.second_member_rules IS 'with an amount in any currency, one without needs a second member always';
+COMMENT ON COLUMN public.second_member_rules.above_minor IS 'null: no amount, or not yet';
+COMMENT ON COLUMN public.second_member_rules.set_at IS 'when there was an amount, of any currency, first';
 COMMENT ON COLUMN public.second_member_rules.change_by IS 'who asks for another amount, or for none; null: nobody';
 COMMENT ON COLUMN public.second_member_rules.confirmed_by IS 'who confirmed the last change';
 CREATE TABLE public.secret_keys (
@@ -5847,7 +5858,7 @@ CREATE TRIGGER bitcoin_payouts_enforced BEFORE INSERT OR UPDATE ON public.bitcoi
 CREATE TRIGGER chain_payouts_enforced BEFORE INSERT OR UPDATE ON public.chain_payouts FOR EACH ROW EXECUTE FUNCTION public.chain_payouts_enforce();
 CREATE TRIGGER chain_payouts_keep_exported BEFORE UPDATE ON public.chain_payouts FOR EACH ROW WHEN ((old.exported_at IS NOT NULL)) EXECUTE FUNCTION public.chain_payouts_keep_exported();
 CREATE TRIGGER chargebacks_transition BEFORE UPDATE OF status, response, evidence ON public.chargebacks FOR EACH ROW EXECUTE FUNCTION public.chargebacks_enforce();
-CREATE TRIGGER confirmed BEFORE UPDATE ON public.second_member_rules FOR EACH ROW EXECUTE FUNCTION public.second_member_rules_require_confirmation();
+CREATE TRIGGER confirmed BEFORE INSERT OR UPDATE ON public.second_member_rules FOR EACH ROW EXECUTE FUNCTION public.second_member_rules_require_confirmation();
 CREATE TRIGGER confirmed_by_operators BEFORE UPDATE OF status, confirmed_at ON public.bank_imports FOR EACH ROW WHEN ((((old.status = 'unconfirmed'::text) AND (new.status = 'uploaded'::text)) OR ((old.confirmed_at IS NULL) AND (new.confirmed_at IS NOT NULL)))) EXECUTE FUNCTION public.bank_imports_require_operators();
 CREATE CONSTRAINT TRIGGER conversions_at_fixed_rate AFTER INSERT ON public.conversions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN (((new.mode = 'live'::text) AND (new.transaction_id IS NOT NULL) AND (new.reversal_id IS NULL))) EXECUTE FUNCTION public.conversions_at_fixed_rate();
 CREATE CONSTRAINT TRIGGER daily_totals AFTER INSERT ON public.ledger_transactions DEFERRABLE INITIALLY DEFERRED FOR EACH ROW WHEN ((new.created_at < (now() - '00:05:00'::interval))) EXECUTE FUNCTION public.ledger_daily_totals_add_late();

@@ -53,9 +53,12 @@ FORGET_PASSKEYS = """
     DELETE FROM passkeys WHERE credential_id <> $2 AND holder_id = (SELECT id FROM users WHERE email = $1)
 """
 SECONDED = """
-    INSERT INTO second_member_rules AS r (merchant_id, currency, above_minor, set_by, set_at)
+    INSERT INTO second_member_rules (merchant_id, currency, above_minor, set_by, set_at)
     VALUES ($1::uuid, 'EUR', 0, $2, now())
-    ON CONFLICT (merchant_id, currency) DO UPDATE SET change_by = $2, change_at = now(), change_above_minor = 100
+"""
+CHANGE_WAITS = """
+    UPDATE second_member_rules SET change_by = $2, change_at = now(), change_above_minor = 100
+    WHERE merchant_id = $1::uuid AND currency = 'EUR'
 """
 MADE_BY = "UPDATE api_keys SET created_by = $2 WHERE merchant_id = $1::uuid"
 
@@ -142,7 +145,7 @@ class People:
         await sql(MEMBERS_AGAIN, mia.merchant_id, mia.email, joined)
         await sql(FORGET_INVITATIONS, mia.merchant_id, self._invited)
         await sql(INVITE_AGAIN, mia.merchant_id)
-        await sql(SECONDED, mia.merchant_id, self.ids["user_id"])
+        await sql(CHANGE_WAITS, mia.merchant_id, self.ids["user_id"])
 
     async def _with_one_passkey(self) -> Actor:
         pat = self._senders["pat"]

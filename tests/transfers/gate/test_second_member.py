@@ -19,6 +19,10 @@ from tollhouse.transfers.withdrawals import jobs
 RULE = [{"currency": "EUR", "amount": "15.00"}]
 LARGE: dict[str, Any] = {"amount": "16.00"}
 WAITS = [{"reason": "second_member", "until": None}]
+LATE = """
+    UPDATE second_member_rules SET change_at = now() - interval '8 days'
+    WHERE merchant_id = $1::uuid AND change_by IS NOT NULL
+"""
 OLD = "UPDATE members SET decides_since = decides_since - interval '73 hours' WHERE merchant_id = $1::uuid"
 
 
@@ -192,7 +196,7 @@ async def test_the_database_refuses_it_too(alice: Actor) -> None:
             with pytest.raises(asyncpg.IntegrityConstraintViolationError):
                 await alice.sql(step.format(change), large["id"])
         one = "UPDATE second_member_rules SET {} WHERE merchant_id = $1::uuid"
-        for change in ("above_minor = NULL", "above_minor = 5, confirmed_by = set_by"):
+        for change in ("above_minor = NULL", "above_minor = 5, confirmed_by = set_by, confirmed_at = now()"):
             with pytest.raises(asyncpg.IntegrityConstraintViolationError):
                 await alice.sql(one.format(change), alice.merchant_id)
         with pytest.raises(asyncpg.PostgresError, match="second_member_rules"):
@@ -205,23 +209,48 @@ async def test_the_rule_is_changed_by_two(alice: Actor) -> None:
     async with team(alice) as nina, member(alice, "support") as sam:
         more = [{"currency": "EUR", "amount": "100.00"}]
         saved = await rule(alice, [*more, {"currency": "USD", "amount": "0.00"}])
-        assert saved["second_member_above"] == [*RULE, {"currency": "USD", "amount": "0.00"}]
-        [change] = saved["second_member_changes"]
-        assert (change["currency"], change["amount"]) == ("EUR", "100.00")
+        assert saved["second_member_above"] == RULE
+        waiting = [(one["currency"], one["amount"]) for one in saved["second_member_changes"]]
+        assert waiting == [("EUR", "100.00"), ("USD", "0.00")]
         assert (await asked(alice, LARGE))["waits"] == WAITS
         shown = {"currency": "EUR", "amount": "100.00"}
         (await alice.dashboard("POST", "/team/confirm", shown)).refused("not_second_member", 409)
         (await sam.dashboard("POST", "/team/confirm", shown)).refused("role_forbidden", 403)
         (await nina.dashboard("POST", "/team/confirm", shown | {"amount": None})).refused("not_found", 404)
         confirmed = (await nina.dashboard("POST", "/team/confirm", shown)).ok().body
-        assert (confirmed["second_member_above"][0], confirmed["second_member_changes"]) == (more[0], [])
+        assert confirmed["second_member_above"] == more
         assert (await asked(alice, LARGE))["waits"] == []
         (await nina.dashboard("POST", "/team/confirm", shown)).refused("not_found", 404)
-        assert [one["amount"] for one in (await rule(alice, []))["second_member_changes"]] == [None, None]
-        assert len((await rule(alice, more))["second_member_changes"]) == 1
-        late = "UPDATE second_member_rules SET change_at = now() - interval '8 days' WHERE change_at IS NOT NULL"
-        await alice.sql(late)
-        (await nina.dashboard("POST", "/team/confirm", {"currency": "USD", "amount": None})).refused("not_found", 404)
+        assert (await rule(alice, more))["second_member_changes"] == []
+        assert [one["amount"] for one in (await rule(alice, []))["second_member_changes"]] == [None]
+        await alice.sql(LATE, alice.merchant_id)
+        ended = {"currency": "EUR", "amount": None}
+        (await nina.dashboard("POST", "/team/confirm", ended)).refused("not_found", 404)
+        assert len((await rule(alice, []))["second_member_changes"]) == 1
+        assert (await nina.dashboard("POST", "/team/confirm", ended)).ok().body["second_member_above"] == []
+        assert (await asked(alice, {"amount": "500.00"}))["waits"] == []
+        assert (await rule(alice, RULE))["second_member_changes"] == []
+
+
+async def test_converting_first_does_not_help(alice: Actor) -> None:
+    async with team(alice) as nina:
+        await fund(alice, "10.00", "USD")
+        dollars = await asked(alice, {"method_id": "sandbox:USD", "amount": "5.00"})
+        assert dollars["waits"] == WAITS
+        (await approve(nina, dollars)).ok()
+
+
+async def test_two_rules_at_once_are_one_change(alice: Actor) -> None:
+    """Of two first settings at once, the second one waits for a second member."""
+    async with member(alice, "finance"), member(alice, "owner") as olga:
+        amounts = ("100.00", "200.00")
+        both = [
+            who.dashboard("PUT", "/team", {"second_member_above": [{"currency": "EUR", "amount": amount}]})
+            for who, amount in zip((alice, olga), amounts, strict=True)
+        ]
+        assert [answer.status for answer in await asyncio.gather(*both)] == [200, 200]
+        settings = (await alice.dashboard("GET", "/team")).ok().body
+        assert len(settings["second_member_above"]) == len(settings["second_member_changes"]) == 1
 
 
 async def test_bad_amounts_are_named(alice: Actor) -> None:
@@ -254,7 +283,7 @@ async def test_the_pages_do_the_same(alice: Actor) -> None:
         assert "Approved by a second member" in await seen(alice, page)
         assert "does not wait for a second member" in (await post(nina, f"{page}/approve", 409)).text
         await post(alice, "/settings/team", second_EUR="")
-        assert "asks to end this in EUR" in await seen(alice, "/settings/members")
+        assert "to remove the amount in EUR" in await seen(alice, "/settings/members")
         assert "Confirm change" not in await seen(alice, "/settings/members")
         assert "Confirm change" in await seen(nina, "/settings/members")
         await post(nina, "/settings/members/confirm", 404, currency="EUR", amount="7.00")

@@ -346,21 +346,20 @@ def _refund_needs_member(facts: NoticeFacts) -> Notice:
 
 
 def _second_member_rule(facts: NoticeFacts) -> Notice:
-    detail = Text(
-        "%(name)s asks that withdrawals above %(amount)s no longer need a second member. Confirm it, or leave it: nothing "
-        "changes without you.",
-        name=facts.name,
-        amount=facts.amount,
+    asked = Text(
+        "%(name)s asks to remove the amount of %(old)s, above which a second member approves.", name=facts.name, old=facts.by
     )
-    if facts.reason:
-        detail = Text(
-            "%(name)s asks that a second member is needed above %(new)s instead of %(amount)s. Confirm it, or leave it: "
-            "nothing changes without you.",
+    if facts.reason and facts.by:
+        asked = Text(
+            "%(name)s asks that a second member approves above %(new)s instead of %(old)s.",
             name=facts.name,
-            amount=facts.amount,
             new=facts.reason,
+            old=facts.by,
         )
-    return Notice(Text("A change of the second member's amount waits for you"), detail, Text("View members"))
+    elif facts.reason:
+        asked = Text("%(name)s asks that a second member approves only above %(new)s.", name=facts.name, new=facts.reason)
+    left = Text("It does not apply until another member confirms it, within seven days.")
+    return Notice(Text("A change of the second member's amount waits for you"), asked, Text("View members"), (left,))
 
 
 NOTICES: Mapping[NotificationEvent, Callable[[NoticeFacts], Notice]] = {

@@ -1,7 +1,8 @@
 """From which amount on money needs a second member to leave, and who counts as one.
 
-An amount is set at once in a currency that has none. To change or remove it, a second member confirms within seven days; so
-who has the account of an owner alone cannot. The gate asks for the second member (`transfers.gate`), the database for both.
+With an amount in any currency, what is withdrawn in a currency without one always needs a second member: otherwise money
+would be converted first. The first amounts are set at once. To add, change or remove one after that, a second member
+confirms within seven days. The gate asks for the second member (`transfers.gate`), the database for both.
 """
 
 from collections.abc import Mapping
@@ -14,6 +15,7 @@ from msgspec import Struct
 from tollhouse.accounts.audit import record
 from tollhouse.accounts.audit.model import changes
 from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.mail.model import mail_name
 from tollhouse.accounts.mail.notices import NoticeFacts
 from tollhouse.accounts.merchants import second_member_store as store
 from tollhouse.accounts.notifications.notify import Occurrence, notify_members
@@ -102,22 +104,25 @@ def changes_of(found: list[Row], catalogue: Catalogue) -> list[SecondMemberChang
 
 
 async def change(work: Work, person: Person, wanted: Mapping[str, int]) -> None:
-    """Set amounts where there are none, and ask for every other change; the settings are locked. Raises `NoSecondMember`."""
+    """Set amounts where no currency has one, else request each change; the settings are locked. Raises `NoSecondMember`."""
     merchant_id = person.merchant_id
     found = {row["currency"]: row for row in await store.rules(work.tx, merchant_id, work.now)}
+    present = {code: row["above_minor"] for code, row in found.items() if row["above_minor"] is not None}
     if wanted and not await store.count_others(work.tx, merchant_id, person.user_id, MOVES_MONEY):
         raise NoSecondMember
     # Nothing below this line may refuse.
+    if not present:
+        for currency, above_minor in sorted(wanted.items()):
+            await store.set_amount(work.tx, merchant_id, currency, above_minor, person.user_id, work.now)
+        return
     for currency in sorted(wanted.keys() | found.keys()):
-        row, new = found.get(currency), wanted.get(currency)
-        if row is None or row["above_minor"] is None:
-            if new is not None:
-                await store.set_amount(work.tx, merchant_id, currency, new, person.user_id, work.now)
-        elif new == row["above_minor"]:
-            await store.request(work.tx, merchant_id, currency, None)
-        elif row["by"] is None or new != row["change_above_minor"]:
-            await store.request(work.tx, merchant_id, currency, (person.user_id, work.now, new))
-            await _notify_of_change(work, person, currency, row["above_minor"], new)
+        row, new, old = found.get(currency), wanted.get(currency), present.get(currency)
+        waits = row is not None and row["by"] is not None
+        if new == old and waits:
+            await store.withdraw_request(work.tx, merchant_id, currency)
+        elif new != old and not (row is not None and waits and row["change_above_minor"] == new):
+            await store.request(work.tx, merchant_id, currency, new, person.user_id, work.now)
+            await _notify_of_change(work, person, currency, old, new)
 
 
 async def confirm(work: Work, person: Person, shown: SecondMemberConfirmation) -> None:
@@ -129,7 +134,7 @@ async def confirm(work: Work, person: Person, shown: SecondMemberConfirmation) -
     if not rows or _amount(catalogue, shown.currency, rows[0]["change_above_minor"]) != shown.amount:
         raise NotFound
     [row] = rows
-    await ensure_second(work.tx, person, shown.currency, row["by"], work.now)
+    await ensure_second(work.tx, person, row["by"], work.now)
     # Nothing below this line may refuse.
     await store.confirm(work.tx, merchant_id, shown.currency, person.user_id, work.now)
     before = {"second_member_above": _priced(catalogue, shown.currency, row["above_minor"])}
@@ -137,20 +142,19 @@ async def confirm(work: Work, person: Person, shown: SecondMemberConfirmation) -
     await record.event(work, merchant_id, "settings.second_member_confirmed", changed=changes(before, after))
 
 
-async def ensure_second(tx: Tx, person: Person, currency: str, asked_by: UUID | None, now: datetime) -> None:
+async def ensure_second(tx: Tx, person: Person, asked_by: UUID | None, now: datetime) -> None:
     """Raises `NotSecondMember` for who asked, and for who was let in a moment ago."""
-    counts = await store.counts(tx, person.merchant_id, currency, person.user_id, now)
+    counts = await store.counts(tx, person.merchant_id, person.user_id, now)
     if person.user_id == asked_by or not counts:
         raise NotSecondMember
 
 
-async def _notify_of_change(work: Work, person: Person, currency: str, above_minor: int, new_minor: int | None) -> None:
+async def _notify_of_change(work: Work, person: Person, currency: str, old: int | None, new: int | None) -> None:
     catalogue = work.services.catalogue
     facts = NoticeFacts(
-        amount=catalogue.format_amount(above_minor, currency),
-        currency=currency,
-        name=person.email,
-        reason="" if new_minor is None else catalogue.priced(new_minor, currency),
+        name=mail_name(person.email),
+        by="" if old is None else catalogue.priced(old, currency),
+        reason="" if new is None else catalogue.priced(new, currency),
     )
     env, occasion = MerchantEnv(person.merchant_id, "live"), f"{currency} {stamp(work.now)}"
     await notify_members(work, "second_member_rule", Occurrence(env, occasion, facts, mailed=person.user_id))

@@ -42,7 +42,10 @@ class TeamSettings(Struct, frozen=True):
     second_factors_required: bool
     """Whether every member needs a second factor: without one, only its setup can be opened."""
     second_member_above: list[SecondMemberAmount]
-    """From which amount on a second member approves withdrawals and refunds to another account; elsewhere never."""
+    """Above which amount a second member approves withdrawals and refunds to another account.
+
+    With an amount in any currency, one without needs a second member always.
+    """
     second_member_changes: list[SecondMemberChange]
     """What a second member has to confirm before it applies."""
 
@@ -55,7 +58,7 @@ class TeamSettingsChange(Struct, frozen=True, forbid_unknown_fields=True):
     second_factors_required: bool | UnsetType = UNSET
     """Whether every member needs a second factor. The own one has to be set up before."""
     second_member_above: list[SecondMemberAmount] | UnsetType = UNSET
-    """From which amount on a second member approves. A second member has to confirm what changes or removes an amount."""
+    """From which amount on a second member approves. A second member has to confirm what changes after the first amounts."""
 
     def rule_errors(self, context: ValidationContext) -> list[FieldError]:
         """The errors of every limit."""

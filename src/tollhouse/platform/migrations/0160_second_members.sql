@@ -26,34 +26,44 @@ CREATE TABLE second_member_rules (
     change_at timestamptz,
     change_above_minor bigint CHECK (change_above_minor >= 0),
     confirmed_by uuid,
+    confirmed_at timestamptz,
     PRIMARY KEY (merchant_id, currency),
     CHECK ((change_by IS NULL) = (change_at IS NULL)),
+    CHECK ((confirmed_by IS NULL) = (confirmed_at IS NULL)),
     CHECK (change_above_minor IS NULL OR change_at IS NOT NULL)
 );
-COMMENT ON COLUMN second_member_rules.above_minor IS 'null: no rule';
+COMMENT ON TABLE second_member_rules IS 'with an amount in any currency, one without needs a second member always';
+COMMENT ON COLUMN second_member_rules.above_minor IS 'null: no amount, or not yet';
+COMMENT ON COLUMN second_member_rules.set_at IS 'when there was an amount, of any currency, first';
 COMMENT ON COLUMN second_member_rules.change_by IS 'who asks for another amount, or for none; null: nobody';
 COMMENT ON COLUMN second_member_rules.confirmed_by IS 'who confirmed the last change';
 
--- A member of before the rule, or of 72 hours: an owner cannot let a second member in and withdraw in one go.
-CREATE FUNCTION counts_as_second_member(p_merchant uuid, p_currency text, p_user uuid, p_at timestamptz)
-RETURNS boolean LANGUAGE sql STABLE AS $$
+-- A member of before the first amount, or of 72 hours: an owner cannot let a second member in and withdraw in one go.
+CREATE FUNCTION counts_as_second_member(p_merchant uuid, p_user uuid, p_at timestamptz) RETURNS boolean
+LANGUAGE sql STABLE AS $$
     SELECT EXISTS (
         SELECT FROM members m
-        LEFT JOIN second_member_rules r ON (r.merchant_id, r.currency) = (p_merchant, p_currency)
         WHERE (m.merchant_id, m.user_id) = (p_merchant, p_user) AND m.removed_at IS NULL
-          AND m.decides_since <= greatest(r.set_at, p_at - interval '72 hours'))
+          AND m.decides_since <= greatest(p_at - interval '72 hours', (
+              SELECT min(r.set_at) FROM second_member_rules r WHERE r.merchant_id = p_merchant AND r.above_minor IS NOT NULL)))
 $$;
+-- The first amounts of all currencies are set in one transaction. What follows is asked for and confirmed.
 CREATE FUNCTION second_member_rules_require_confirmation() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
-    IF OLD.above_minor IS NOT NULL AND NEW.above_minor IS DISTINCT FROM OLD.above_minor AND (
-        OLD.change_by IS NULL OR NEW.above_minor IS DISTINCT FROM OLD.change_above_minor
-        OR NEW.set_at >= OLD.change_at + interval '7 days' OR coalesce(NEW.confirmed_by = OLD.change_by, true)
-        OR NOT counts_as_second_member(OLD.merchant_id, OLD.currency, NEW.confirmed_by, NEW.set_at)) THEN
+    IF NEW.above_minor IS NOT DISTINCT FROM OLD.above_minor  -- null, when it is inserted
+       OR NOT EXISTS (SELECT FROM second_member_rules r
+                      WHERE r.merchant_id = NEW.merchant_id AND r.above_minor IS NOT NULL
+                        AND (r.set_at < NEW.set_at OR r.currency = NEW.currency)) THEN
+        RETURN NEW;
+    END IF;
+    IF TG_OP = 'INSERT' OR OLD.change_by IS NULL OR NEW.above_minor IS DISTINCT FROM OLD.change_above_minor
+       OR coalesce(NEW.confirmed_by = OLD.change_by OR NEW.confirmed_at >= OLD.change_at + interval '7 days', true)
+       OR NOT counts_as_second_member(NEW.merchant_id, NEW.confirmed_by, NEW.confirmed_at) THEN
         RAISE EXCEPTION 'a second member confirms the change of this rule' USING ERRCODE = 'integrity_constraint_violation';
     END IF;
     RETURN NEW;
 END $$;
-CREATE TRIGGER confirmed BEFORE UPDATE ON second_member_rules FOR EACH ROW
+CREATE TRIGGER confirmed BEFORE INSERT OR UPDATE ON second_member_rules FOR EACH ROW
     EXECUTE FUNCTION second_member_rules_require_confirmation();
 CREATE TRIGGER never_deleted BEFORE DELETE ON second_member_rules FOR EACH ROW EXECUTE FUNCTION ledger_refuse_change();
 
@@ -84,7 +94,7 @@ BEGIN
            OR (NEW.second_member_at IS DISTINCT FROM OLD.second_member_at AND (
                OLD.second_member_at IS NOT NULL OR OLD.closed_at IS NOT NULL OR NOT OLD.second_member_required
                OR NEW.second_member_id IS NOT DISTINCT FROM NEW.asked_by
-               OR NOT counts_as_second_member(NEW.merchant_id, NEW.currency, NEW.second_member_id, NEW.second_member_at))) THEN
+               OR NOT counts_as_second_member(NEW.merchant_id, NEW.second_member_id, NEW.second_member_at))) THEN
             RAISE EXCEPTION 'another member approves a transfer, once' USING ERRCODE = 'integrity_constraint_violation';
         END IF;
         RETURN NEW;
@@ -95,9 +105,11 @@ BEGIN
     IF NEW.receiver IS NOT DISTINCT FROM NEW.payer_account THEN
         RETURN NEW;
     END IF;
-    SELECT r.above_minor INTO v_above FROM second_member_rules r
-    WHERE (r.merchant_id, r.currency) = (NEW.merchant_id, NEW.currency) AND r.above_minor IS NOT NULL
+    PERFORM FROM second_member_rules r WHERE r.merchant_id = NEW.merchant_id ORDER BY r.currency
     FOR NO KEY UPDATE;  -- of two at once, the second one counts the first
+    SELECT coalesce(max(r.above_minor) FILTER (WHERE r.currency = NEW.currency), -1) INTO v_above
+    FROM second_member_rules r WHERE r.merchant_id = NEW.merchant_id AND r.above_minor IS NOT NULL
+    HAVING count(*) > 0;
     IF FOUND THEN
         NEW.second_member_required := v_above < coalesce(NEW.counted_minor, NEW.amount_minor) + (
             SELECT coalesce(sum(coalesce(o.counted_minor, o.amount_minor)), 0) FROM outgoing_transfers o

@@ -148,7 +148,7 @@ async def second(tx: Tx, person: Person, transfer_id: UUID, now: datetime) -> Ou
         raise NotFound
     if not current.waits_for_member:
         raise InvalidState("closed" if current.closed_at else "approved")
-    await ensure_second(tx, person, current.currency, current.asked_by, now)
+    await ensure_second(tx, person, current.asked_by, now)
     # Nothing below this line may refuse.
     await store.second(tx, transfer_id, person.user_id, now)
     return msgspec.structs.replace(current, second_member_id=person.user_id, second_member_at=now)

@@ -34,7 +34,8 @@ LOCK_SECOND_MEMBER_RULES = """
 GET_OBSTACLE = """
     SELECT e.present, (e.present AT TIME ZONE 'UTC')::date AS today, s.merchant_id IS NOT NULL AS is_limited,
            destinations_wait_until($1, $2, $3, $4, $5, $5) AS waits_until,
-           EXISTS (SELECT FROM second_member_rules m WHERE m.merchant_id = $1) AS has_second_members,
+           EXISTS (SELECT FROM second_member_rules m
+                   WHERE m.merchant_id = $1 AND m.above_minor IS NOT NULL) AS has_second_members,
            (SELECT min(r.active_at) FROM withdrawal_recipients r
             WHERE (r.merchant_id, r.mode, r.rail, r.account) = (s.merchant_id, s.mode, $3, $4)) AS active_at
     FROM (SELECT time_of_environment($1, $2, $5) AS present) e
