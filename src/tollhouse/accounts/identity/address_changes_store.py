@@ -52,16 +52,13 @@ DELETE_CODES = """
     DELETE FROM oauth_codes WHERE used_at IS NULL
       AND merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1 AND merchant_id = coalesce($2, merchant_id))
 """
-# The audit log says who allowed an application.
 REVOKE_GRANTS = f"""
     UPDATE oauth_grants g SET revoked_at = $2, revoked_because = 'address_undone'
     FROM oauth_clients c
     WHERE c.id = g.client_id AND g.grant_epoch = c.grant_epoch AND g.revoked_at IS NULL AND g.expires_at > $2
       AND g.created_at >= $3
       AND g.merchant_id IN (SELECT merchant_id FROM members WHERE user_id = $1 AND merchant_id = coalesce($4, merchant_id))
-      AND EXISTS (SELECT FROM audit_lines a
-                  WHERE a.merchant_id = g.merchant_id AND a.deed = 'grant.given' AND a.subject = g.client_id
-                    AND a.author_kind = 'person' AND a.author = $1::text AND a.created_at >= $3)
+      AND g.granted_by = $1
     RETURNING {CHANGED_CONNECTION}
 """
 REMOVE_FACTOR = "DELETE FROM second_factors WHERE holder_id = $1 AND coalesce(confirmed_at, created_at) >= $2"
