@@ -2,9 +2,10 @@
 
 import asyncio
 
-from tests.accounts.merchants.authenticator import ROOT, enrol
-from tests.accounts.passkeys.soft_authenticator import added
+from tests.accounts.merchants.authenticator import ROOT, enrol, grow_old
+from tests.accounts.passkeys.soft_authenticator import added, confirm
 from tests.cast import Actor, join
+from tests.forms import seen
 
 REFUSED = "Coffee requires two-factor authentication. Add another factor first."
 REQUIRED = {"second_factors_required": True}
@@ -28,14 +29,23 @@ async def factors(actor: Actor) -> int:
 
 async def test_a_member_keeps_the_last_factor(alice: Actor) -> None:
     authenticator = await enrol(alice)
+    assert f'href="{ROOT}/off"' in await seen(alice, ROOT)
     (await alice.dashboard("PUT", "/team", REQUIRED)).ok()
     assert REFUSED in (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(409).text
+    assert REFUSED in (await alice.form(f"{ROOT}/off", {"code": "wrong"})).ok(409).text, "before the code is looked at"
+    assert f'href="{ROOT}/off"' not in (start := await seen(alice, ROOT))
+    assert REFUSED in start
+    assert f'action="{ROOT}/off"' not in (page := await seen(alice, f"{ROOT}/off"))
+    assert REFUSED in page
     await added(alice)
+    assert REFUSED not in await seen(alice, ROOT)
+    assert f'action="{ROOT}/off"' in await seen(alice, f"{ROOT}/off")
     (await alice.form(f"{ROOT}/off", {"code": authenticator.code()})).ok(303)
     [passkey_id] = await passkey_ids(alice)
     refused = (await alice.dashboard("DELETE", f"/passkeys/{passkey_id}")).refused("last_second_factor", 409)
     assert REFUSED in refused.body["error_description"]
     assert REFUSED in (await alice.form(f"{ROOT}/passkeys/{passkey_id}/remove", {})).ok(409).text
+    assert f'action="{ROOT}/passkeys/{passkey_id}/remove"' not in await seen(alice, ROOT)
     (await alice.dashboard("GET", "/api-keys")).ok()
     await added(alice)
     (await alice.dashboard("DELETE", f"/passkeys/{passkey_id}")).ok(204)
@@ -45,7 +55,7 @@ async def test_a_member_keeps_the_last_factor(alice: Actor) -> None:
 
 async def test_it_is_required_whichever_account_the_person_acts_for(alice: Actor, carol: Actor) -> None:
     own = carol.merchant_id
-    await added(carol)
+    passkey = await added(carol)
     await join(carol, alice, "finance")
     await alice.sql("UPDATE merchants SET second_factors_required_at = now() WHERE id = $1::uuid", alice.merchant_id)
     (await carol.dashboard("POST", "/session/merchant", {"merchant_id": own})).ok()
@@ -53,7 +63,11 @@ async def test_it_is_required_whichever_account_the_person_acts_for(alice: Actor
     refused = (await carol.dashboard("DELETE", f"/passkeys/{passkey_id}")).refused("last_second_factor", 409)
     assert REFUSED in refused.body["error_description"]
     left = "UPDATE members SET removed_at = now() WHERE merchant_id = $1::uuid AND role = 'finance'"
+    await grow_old(carol)
+    (await carol.dashboard("DELETE", f"/passkeys/{passkey_id}")).refused("last_second_factor", 409)
     await alice.sql(left, alice.merchant_id)
+    (await carol.dashboard("DELETE", f"/passkeys/{passkey_id}")).refused("recent_authentication_required", 403)
+    (await confirm(carol, passkey)).ok()
     (await carol.dashboard("DELETE", f"/passkeys/{passkey_id}")).ok(204)
 
 

@@ -67,7 +67,7 @@ DECLARED = {
     "POST /oauth/consent/{request_id}": "by_content",
     "POST /api/v2/merchant/session/email": "always",
     "POST /settings/security/address/change": "always",
-    "DELETE /api/v2/merchant/passkeys/{passkey_id}": "always",
+    "DELETE /api/v2/merchant/passkeys/{passkey_id}": "by_content",
     "POST /api/v2/merchant/passkeys": "always",
     "POST /api/v2/merchant/passkeys/options": "always",
     "POST /settings/security/backup-codes": "always",

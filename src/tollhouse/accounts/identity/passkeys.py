@@ -14,6 +14,7 @@ from tollhouse.accounts.identity import webauthn_model as webauthn
 from tollhouse.accounts.identity.assertions import Holder
 from tollhouse.accounts.identity.passkeys_store import Passkey
 from tollhouse.accounts.identity.second_factor import lock_factors, replace_backup_codes
+from tollhouse.accounts.identity.stepup import require_recent
 from tollhouse.accounts.identity.webauthn_model import (
     CreationOptions,
     PasskeyRegistration,
@@ -154,7 +155,8 @@ async def add(request: Request, holder: Holder, new: NewPasskey) -> NewPasskeyVi
 
     async def action(work: Work) -> list[str]:
         count = await store.lock_holder(work.tx, holder.kind, holder.holder_id)
-        if count is None or not await _lock_session(work, holder):
+        lock = sessions_store.lock if holder.kind == "person" else operators_store.lock
+        if count is None or not await lock(work.tx, holder.session_hash):
             raise AuthenticationRequired
         if count >= PASSKEYS_MAX:
             raise TooManyPasskeys
@@ -190,7 +192,10 @@ async def rename(work: Work, holder: Holder, passkey_id: UUID, name: str) -> Pas
 
 
 async def remove(work: Work, holder: Holder, passkey_id: UUID) -> None:
-    """Remove a passkey; the last factor turns two-factor authentication off. Raises `NotFound` and `LastSecondFactor`."""
+    """Remove a passkey; the last factor turns two-factor authentication off.
+
+    Raises `NotFound`, `LastSecondFactor`, and `RecentAuthenticationRequired`, which is of no use where the factor stays.
+    """
     error = await lock_factors(work, holder)
     name = await store.delete(work.tx, holder.holder_id, passkey_id)
     if name is None:
@@ -198,6 +203,9 @@ async def remove(work: Work, holder: Holder, passkey_id: UUID) -> None:
     is_off = not await second_factor_store.has_any(work.tx, holder.holder_id)
     if is_off and error is not None:
         raise error
+    if holder.person is not None:
+        require_recent(holder.person, work.now)
+    # Nothing below this line may refuse.
     await second_factor_store.delete_unprotected_codes(work.tx, holder.holder_id)
     await _record_event(work, holder, "passkey.removed", passkey_id, name)
     facts = {"name": mail_name(name)} | ({"last": "yes"} if is_off else {})
@@ -211,11 +219,6 @@ async def announce_factor(work: Work, holder: Holder, event: Literal["factor_on"
     if event == "factor_on" and holder.person is not None:
         await sessions.revoke_other_sessions(work, holder.person)
     await outbox.enqueue(work.tx, _email(holder, event, facts), work.now)
-
-
-async def _lock_session(work: Work, holder: Holder) -> bool:
-    lock = sessions_store.lock if holder.kind == "person" else operators_store.lock
-    return await lock(work.tx, holder.session_hash)
 
 
 async def _record_event(work: Work, holder: Holder, event: AuditEventType, passkey_id: UUID, name: str) -> None:

@@ -85,7 +85,7 @@ async def rename_passkey(request: Request, caller: Person, passkey_id: UUID, bod
     guard=signed_in_while_suspended("own"),
     status=204,
     errors=(NotFound, LastSecondFactor),
-    recent_authentication="always",
+    recent_authentication="by_content",
 )
 async def remove_passkey(request: Request, caller: Person, passkey_id: UUID, work: Work) -> Response:
     """Remove a passkey. The last factor turns two-factor authentication off, unless a merchant account requires it."""

@@ -24,7 +24,7 @@ from tollhouse.accounts.identity.credentials import failure_limits_of
 from tollhouse.accounts.identity.key_rotation import EncryptedTable
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.http.request import Request
-from tollhouse.http.services import Work
+from tollhouse.http.services import Services, Work
 from tollhouse.kernel.errors import ApiError
 from tollhouse.kernel.limits import BACKUP_CODES, CODE_PERIOD_S, ENROLMENT_S
 from tollhouse.kernel.text import Text
@@ -169,8 +169,10 @@ async def renew_backup_codes(request: Request, holder_id: UUID, code: str | Asse
 async def turn_off(request: Request, holder: Holder, code: str | Assertion, also: Action) -> None:
     """Remove the authenticator and run `also`. Passkeys and, with them, backup codes stay.
 
-    Raises what `confirm` raises, and `LastSecondFactor`.
+    Raises `LastSecondFactor`, before the code is looked at, and what `confirm` raises.
     """
+    if (error := await last_factor_error(request, holder)) is not None:
+        raise error
 
     async def action(work: Work) -> None:
         error = await lock_factors(work, holder)
@@ -185,13 +187,26 @@ async def turn_off(request: Request, holder: Holder, code: str | Assertion, also
 
 async def lock_factors(work: Work, holder: Holder) -> LastSecondFactor | None:
     """Lock an account against other removals; the error if its last factor must stay, or None."""
-    error = None
-    if holder.person is None:
-        error = LastSecondFactor() if work.services.settings.is_live_use else None
-    elif name := await store.lock_requiring(work.tx, holder.holder_id):
-        error = LastSecondFactor(name)
+    error = await _error_of_last(work.tx, work.services, holder, lock=True)
     await passkeys_store.lock_holder(work.tx, holder.kind, holder.holder_id)
     return error
+
+
+async def last_factor_error(request: Request, holder: Holder) -> LastSecondFactor | None:
+    """The error if an account has one factor, which must stay, or None."""
+    found = await state(request.services.db, holder.holder_id)
+    if found is None or found.passkeys + (found.on_since is not None) > 1:
+        return None
+    return await _error_of_last(request.services.db, request.services, holder)
+
+
+async def _error_of_last(
+    db: Pool | Tx, services: Services, holder: Holder, *, lock: bool = False
+) -> LastSecondFactor | None:
+    if holder.person is None:
+        return LastSecondFactor() if services.settings.is_live_use else None
+    name = await store.find_requiring(db, holder.holder_id, lock=lock)
+    return None if name is None else LastSecondFactor(name)
 
 
 def step_of(totp: TOTP, code: str, now: datetime) -> int | None:

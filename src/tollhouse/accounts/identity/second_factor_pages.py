@@ -57,16 +57,12 @@ def add_operations(
     ):
         add(method, path, action, recent_authentication)
     passkey_pages.add_operations(
-        operations, root, account_of, _start, read=read, write=write, recent_authentication=recent_authentication
+        operations, root, account_of, _security, read=read, write=write, recent_authentication=recent_authentication
     )
 
 
-async def _security(request: Request, account: TwoFactorAccount) -> Response:
+async def _security(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
     """Two-factor authentication, backup codes, and links to password and sessions."""
-    return await _start(request, account)
-
-
-async def _start(request: Request, account: TwoFactorAccount, error: ApiError | None = None) -> Response:
     state = await second_factor.state(request.services.db, account.holder.holder_id)
     done = flash_message(request.query)
     return account.show(
@@ -76,6 +72,7 @@ async def _start(request: Request, account: TwoFactorAccount, error: ApiError | 
         since="" if state is None or state.on_since is None else stamp(state.on_since),
         passkeys=await passkeys.list_of(request, account.holder.holder_id),
         options=await assertions.confirmation_attribute(request, account.holder),
+        last=await second_factor.last_factor_error(request, account.holder),
         notice=IS_OFF if done == "off" and state is None else NOTICES.get(done, ""),
     )
 
@@ -118,7 +115,7 @@ async def _renew_backup_codes(request: Request, account: TwoFactorAccount) -> Re
     try:
         codes = await second_factor.renew_backup_codes(request, account.holder.holder_id, await _proof(request, account))
     except ApiError as error:
-        return await _start(request, account, error)
+        return await _security(request, account, error)
     return account.show("second_factor_codes", codes=codes, is_new=False)
 
 
@@ -128,7 +125,8 @@ async def _confirm_turn_off(request: Request, account: TwoFactorAccount, error: 
     if state is None or state.on_since is None:
         return see_other(account.root)
     options = await assertions.confirmation_attribute(request, account.holder)
-    return account.show("second_factor_off", error, options=options, keeps_passkeys=state.passkeys > 0)
+    last = await second_factor.last_factor_error(request, account.holder)
+    return account.show("second_factor_off", error, options=options, keeps_passkeys=state.passkeys > 0, last=last)
 
 
 async def _turn_off(request: Request, account: TwoFactorAccount) -> Response:

@@ -41,12 +41,13 @@ INSERT_CODES = "INSERT INTO backup_codes (holder_id, code_hash) SELECT $1, unnes
 REMOVE_AUTHENTICATOR = "DELETE FROM second_factors WHERE holder_id = $1"
 REMOVE_PASSKEYS = "DELETE FROM passkeys WHERE holder_id = $1"
 DELETE_UNPROTECTED_CODES = "DELETE FROM backup_codes WHERE holder_id = $1 AND NOT has_second_factor($1)"
-# Requiring second factors waits, and then sees what was removed; or it is seen here.
-LOCK_REQUIRING = """
+REQUIRING = """
     SELECT business_name, second_factors_required_at IS NOT NULL AS is_required FROM merchants
     WHERE closed_at IS NULL AND id IN (SELECT merchant_id FROM members WHERE user_id = $1 AND removed_at IS NULL)
-    ORDER BY id FOR SHARE
+    ORDER BY id
 """
+# Requiring second factors waits, and then sees what was removed; or it is seen here.
+LOCK_REQUIRING = f"{REQUIRING} FOR SHARE"
 # Locked rows are left to the next round.
 LOCK_OLD_KEYS = """
     SELECT holder_id, key_id, nonce, ciphertext FROM second_factors
@@ -70,9 +71,9 @@ async def has_any(tx: Tx, holder_id: UUID) -> bool:
     return bool(await tx.fetchval(HAS_ANY, holder_id))
 
 
-async def lock_requiring(tx: Tx, user_id: UUID) -> str | None:
-    """Hold what the merchants of a user require; the name of one that requires second factors."""
-    rows = await tx.fetch(LOCK_REQUIRING, user_id)
+async def find_requiring(db: Pool | Tx, user_id: UUID, *, lock: bool) -> str | None:
+    """The name of a merchant of a user that requires second factors; `lock` keeps what all of them require."""
+    rows = await db.fetch(LOCK_REQUIRING if lock else REQUIRING, user_id)
     return next((row["business_name"] for row in rows if row["is_required"]), None)
 
 
