@@ -21,6 +21,10 @@ USERS = """
     FROM members m JOIN users u ON u.id = m.user_id WHERE m.merchant_id = $1 ORDER BY m.created_at, u.id
 """
 SUPPORT_REFUND_LIMITS = "SELECT currency, amount_minor FROM support_refund_limits WHERE merchant_id = $1 ORDER BY currency"
+SECOND_MEMBER_RULES = """
+    SELECT currency, above_minor, set_by, set_at, change_by, change_at, change_above_minor, confirmed_by, confirmed_at
+    FROM second_member_rules WHERE merchant_id = $1 ORDER BY currency
+"""
 INVITATIONS = """
     SELECT id, email, role, invited_by, created_at, expires_at, ended_at, accepted_by
     FROM invitations WHERE merchant_id = $1 ORDER BY created_at, id
@@ -185,6 +189,7 @@ TABLES: Mapping[str, str] = {
     "merchant": MERCHANT,
     "users": USERS,
     "support_refund_limits": SUPPORT_REFUND_LIMITS,
+    "second_member_rules": SECOND_MEMBER_RULES,
     "invitations": INVITATIONS,
     "saved_filters": SAVED_FILTERS,
     "settings": SETTINGS,

@@ -84,10 +84,9 @@ async def confirm(request: Request, caller: Person) -> Response:
     shown = SecondMemberConfirmation(form.one("currency") or "", form.one("amount") or None)
     try:
         await request.transact(lambda work: team_rules.confirm(work, caller, shown))
-    except NotFound as error:
-        return await _team(request, caller, FormErrors(CONFIRMED, status=error.status))
-    except NotSecondMember as error:
-        return await _team(request, caller, FormErrors(error.message, status=error.status))
+    except (NotFound, NotSecondMember) as error:
+        message = CONFIRMED if isinstance(error, NotFound) else error.message
+        return await _team(request, caller, FormErrors(message, status=error.status))
     return see_other(f"{PATH}?done=confirmed")
 
 

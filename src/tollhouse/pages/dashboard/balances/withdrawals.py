@@ -129,10 +129,9 @@ async def approve(request: Request, caller: Person, env: MerchantEnv, withdrawal
     """Approve a withdrawal as the second member. A repeated request shows that it was approved."""
     try:
         await request.transact(lambda work: actions.approve_as_member(work, caller, withdrawal_id))
-    except NotSecondMember as error:
-        return await _details(request, caller, env, withdrawal_id, error.message, error.status)
-    except InvalidState as error:
-        return await _details(request, caller, env, withdrawal_id, APPROVED_BEFORE, error.status)
+    except (NotSecondMember, InvalidState) as error:
+        message = APPROVED_BEFORE if isinstance(error, InvalidState) else error.message
+        return await _details(request, caller, env, withdrawal_id, message, error.status)
     return see_other(f"/{env.mode}/withdrawals/{withdrawal_id}")
 
 

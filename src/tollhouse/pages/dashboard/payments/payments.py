@@ -150,11 +150,9 @@ async def approve_refund(request: Request, caller: Person, env: MerchantEnv, ref
     found = await refund_store.get(request.services.db, env, refund_id)
     try:
         await request.transact(lambda work: refund_review.approve_as_member(work, caller, refund_id))
-    except NotSecondMember as error:
-        refused = FormErrors(error.message, status=error.status)
-        return await render_payment(request, caller, env, found.transaction_id, refused)
-    except InvalidState:
-        return await render_payment(request, caller, env, found.transaction_id, FormErrors(APPROVED_BEFORE, status=409))
+    except (NotSecondMember, InvalidState) as error:
+        message = APPROVED_BEFORE if isinstance(error, InvalidState) else error.message
+        return await render_payment(request, caller, env, found.transaction_id, FormErrors(message, status=error.status))
     return see_other(f"/{env.mode}/payments/{found.transaction_id}")
 
 
