@@ -6,8 +6,9 @@ confirming the password, the browser returns to an own page, never to another si
 """
 
 import re
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import urlencode
 
 from msgspec import Struct
@@ -27,6 +28,7 @@ from tollhouse.http.responses import ErrorPage, page
 from tollhouse.kernel.errors import ApiError, AuthenticationRequired, InvalidRequest
 from tollhouse.kernel.limits import RECENT_AUTHENTICATION_S
 
+T = TypeVar("T")
 RECENT = timedelta(seconds=RECENT_AUTHENTICATION_S)
 PASSWORD_FIELD, CODE_FIELD, PASSKEY_FIELD = "stepup_password", "stepup_code", "stepup_passkey"
 PROOFS = frozenset({PASSWORD_FIELD, CODE_FIELD, PASSKEY_FIELD})
@@ -180,6 +182,14 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
     raise ReauthenticationPage(
         TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context
     )
+
+
+async def run_recent(request: Request, person: Person, action: Callable[[Person], Awaitable[T]]) -> T:
+    """On a page: run an action, and where that requires recent authentication, run it again with it."""
+    try:
+        return await action(person)
+    except RecentAuthenticationRequired:
+        return await action(await reauthenticate(request, person))
 
 
 async def confirmation_page(request: Request, person: Person, form: Form, error: ApiError | None = None) -> Response:

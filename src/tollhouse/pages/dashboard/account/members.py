@@ -6,8 +6,8 @@ from uuid import UUID
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequired, RoleForbidden
-from tollhouse.accounts.identity.stepup import reauthenticate
+from tollhouse.accounts.identity.model import Person, RoleForbidden
+from tollhouse.accounts.identity.stepup import run_recent
 from tollhouse.accounts.identity.throttle import RateLimited
 from tollhouse.accounts.merchants import team as team_rules
 from tollhouse.accounts.merchants.second_member import NotSecondMember, SecondMemberConfirmation
@@ -128,11 +128,9 @@ async def transfer(request: Request, caller: Person, user_id: UUID) -> Response:
 async def remove(request: Request, caller: Person, user_id: UUID) -> Response:
     """Remove the member, or leave. A repeated request succeeds."""
     try:
-        try:
-            await request.transact(lambda work: members.remove(work, caller, user_id))
-        except RecentAuthenticationRequired:
-            person = await reauthenticate(request, caller)
-            await request.transact(lambda work: members.remove(work, person, user_id))
+        await run_recent(
+            request, caller, lambda person: request.transact(lambda work: members.remove(work, person, user_id))
+        )
     except (RoleForbidden, OwnersWait, LastOwner) as error:
         return await _one(request, caller, user_id, error)
     except NotFound:

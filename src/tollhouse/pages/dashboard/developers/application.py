@@ -7,8 +7,8 @@ from msgspec import UNSET, UnsetType
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.accounts.identity.model import ApplicationSuspended, Person, RecentAuthenticationRequired
-from tollhouse.accounts.identity.stepup import is_recent, reauthenticate
+from tollhouse.accounts.identity.model import ApplicationSuspended, Person
+from tollhouse.accounts.identity.stepup import is_recent, run_recent
 from tollhouse.http.forms import NOT_SAVED, Form, flash_message
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -128,10 +128,7 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
         await request.transact(lambda work: clients.update(work, person, client_id, body, recent=recent))
 
     try:
-        try:
-            await update(caller)
-        except RecentAuthenticationRequired:
-            await update(await reauthenticate(request, caller))
+        await run_recent(request, caller, update)
     except (ValidationFailed, ApplicationChanged, ApplicationRevoked, ApplicationSuspended) as error:
         return _settings_page(request, caller, await get_client(request, caller, client_id), form, version, error)
     return see_other(f"/developers/apps/{client_id}/settings?done=saved")

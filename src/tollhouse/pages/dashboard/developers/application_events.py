@@ -7,8 +7,8 @@ from msgspec import UNSET
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page
-from tollhouse.accounts.identity.model import ApplicationSuspended, Person, RecentAuthenticationRequired
-from tollhouse.accounts.identity.stepup import is_recent, reauthenticate
+from tollhouse.accounts.identity.model import ApplicationSuspended, Person
+from tollhouse.accounts.identity.stepup import is_recent, run_recent
 from tollhouse.http.forms import NOT_SAVED
 from tollhouse.http.operations import PAGES, Operations
 from tollhouse.http.request import Request
@@ -45,10 +45,7 @@ async def save(request: Request, caller: Person, client_id: str) -> Response:
         return await request.transact(lambda work: clients.update(work, person, client_id, body, recent=recent))
 
     try:
-        try:
-            saved = await update(caller)
-        except RecentAuthenticationRequired:
-            saved = await update(await reauthenticate(request, caller))
+        saved = await run_recent(request, caller, update)
     except ERRORS as error:
         return _page(request, caller, await get_client(request, caller, client_id), error, url=url)
     if saved.webhook_secret is not UNSET:

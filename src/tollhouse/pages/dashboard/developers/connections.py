@@ -10,8 +10,8 @@ from msgspec import Meta
 from starlette.responses import Response
 
 from tollhouse.accounts.identity.guards import signed_in_page, signed_in_page_while_suspended
-from tollhouse.accounts.identity.model import Person, RecentAuthenticationRequired
-from tollhouse.accounts.identity.stepup import is_recent, reauthenticate
+from tollhouse.accounts.identity.model import Person
+from tollhouse.accounts.identity.stepup import is_recent, run_recent
 from tollhouse.accounts.spending import store as spending_store
 from tollhouse.http.forms import flash_message
 from tollhouse.http.lists import LongPageQuery, Position
@@ -241,10 +241,7 @@ async def save_limits(request: Request, caller: Person, grant_id: UUID) -> Respo
         await request.transact(lambda work: connections.change_grant(work, person, grant_id, change, recent=recent))
 
     try:
-        try:
-            await save(caller)
-        except RecentAuthenticationRequired:
-            await save(await reauthenticate(request, caller))
+        await run_recent(request, caller, save)
     except ValidationFailed as error:
         return await _connected_application(request, caller, grant_id, 422, WRONG_LIMITS, unsaved=typed.refused(error))
     except ConnectionEnded as error:
