@@ -25,8 +25,9 @@ AXE = Path(axe_playwright_python.__file__).parent / "axe.min.js"
 RULES = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"]
 FLAGS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
-    "--disable-component-update", "--disable-sync",
+    "--disable-component-update", "--disable-sync", "--js-flags=--single-threaded",
 ]  # fmt: skip
+"""On pages that live for a second, what JavaScript compiles and collects in threads of its own is not worth its time."""
 HEIGHT = 900
 FOLDED_BELOW = 960
 TABS_MAX = 120
@@ -97,7 +98,7 @@ class Visitor:
         await self._begin(name)
         await self.measure(name)
         if self.scripts:  # without, axe waits for timers, which do not run
-            await self.page.evaluate(AXE.read_text())
+            await self.load_axe()
             await self.run_axe(name, {"type": "tag", "values": RULES})
         await self.turn(self._other)
         await self.measure(name)
@@ -130,6 +131,10 @@ class Visitor:
         if await self.page.evaluate("document.documentElement.scrollWidth > innerWidth"):
             width = await self.page.evaluate("innerWidth")
             self.problems.append(f"{name} is wider than a window of {width}")
+
+    async def load_axe(self) -> None:
+        """Make axe ready on the page that is open."""
+        await self.page.evaluate("window.axe || loadAxe()")
 
     async def run_axe(self, name: str, rules: dict[str, Any]) -> None:
         """Note what axe finds, which is loaded, by these rules."""
@@ -239,6 +244,8 @@ async def visitor(browser: Browser, look: Look, *origins: str, scripts: bool = T
     context: BrowserContext = await browser.new_context(
         color_scheme=look.theme, viewport={"width": look.width, "height": HEIGHT}, java_script_enabled=scripts
     )
+    if scripts:  # every page has axe, but reads it only when it is seen: to send it takes longer than to run it
+        await context.add_init_script(f"window.loadAxe = () => {{ {AXE.read_text()} }}")
     page = await context.new_page()
     someone = Visitor(page, look, {urlsplit(origin).netloc for origin in origins}, scripts=scripts)
     await context.add_init_script(

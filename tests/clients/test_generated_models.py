@@ -1,5 +1,6 @@
 """Models for PHP, Go, Ruby and Java are generated from the reference, and read by the tools of these languages."""
 
+import os
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -16,6 +17,8 @@ pytestmark = [pytest.mark.long, pytest.mark.xdist_group("generated-models")]
 GENERATOR = Path(openapi_generator_cli.__file__).parent / "openapi-generator.jar"
 FEWEST = 250
 """So many models there are at least."""
+SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""For a JVM that lives for seconds: optimizing what it runs, and collecting garbage in parallel, takes longer than it saves."""
 QUIET = "modelDocs=false,modelTests=false"
 ANNOTATIONS = ("Generated", "Nonnull", "Nullable")
 """The annotations of Java are in a package of their own; these say the same."""
@@ -81,4 +84,4 @@ def _compile(language: Language, files: list[Path], folder: Path) -> None:
 
 
 def _run(command: list[str]) -> "subprocess.CompletedProcess[str]":
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+    return subprocess.run(command, env=os.environ | SHORT_LIVED, capture_output=True, text=True, check=False)

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from playwright.async_api import Page
 
-from tests.browser import AXE, HEIGHT, LOOKS, OF_THE_LOOK, RULES, WIDE, Visitor
+from tests.browser import HEIGHT, LOOKS, OF_THE_LOOK, RULES, WIDE, Visitor
 from tests.cast import Actor
 
 ROUTES = Path(__file__).parents[3] / "docs" / "routes.txt"
@@ -94,7 +94,7 @@ class Crawl:
         await page.set_viewport_size({"width": WIDE.width, "height": HEIGHT})
 
     async def _look_closely(self, page: Page, name: str) -> None:
-        await page.evaluate(AXE.read_text())
+        await self.someone.load_axe()
         for look in LOOKS:
             await page.emulate_media(color_scheme=look.theme, reduced_motion="reduce")
             await page.set_viewport_size({"width": look.width, "height": HEIGHT})
