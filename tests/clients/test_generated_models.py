@@ -18,7 +18,7 @@ GENERATOR = Path(openapi_generator_cli.__file__).parent / "openapi-generator.jar
 FEWEST = 250
 """So many models there are at least."""
 SHORT_LIVED = {"JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""For a JVM that lives for seconds: optimizing what it runs, and collecting garbage in parallel, takes longer than it saves."""
+"""For a JVM that lives for seconds: to optimize what it runs takes longer than it saves."""
 QUIET = "modelDocs=false,modelTests=false"
 ANNOTATIONS = ("Generated", "Nonnull", "Nullable")
 """The annotations of Java are in a package of their own; these say the same."""

@@ -18,6 +18,7 @@ NODE = Path(__file__).parent / "node"
 PROGRAMS = NODE / "node_modules" / ".bin"
 QUIET = {**os.environ, "NO_PROXY": "*", "REDOCLY_TELEMETRY": "off", "REDOCLY_SUPPRESS_UPDATE_NOTICE": "true"}
 TIMEOUT_S = 300
+LINKS = "/api/v2/integration/payment-links"
 
 pytestmark = pytest.mark.long
 
@@ -70,12 +71,16 @@ def test_redocly_finds_no_errors(document: Path) -> None:
 
 @pytest.mark.usefixtures("tools")
 def test_the_linters_find_what_is_wrong(document: Path) -> None:
-    """They read the file, and the rules are on."""
+    """They read the file, and the rules are on. One path is enough: it takes a tenth of the time."""
     broken = json.loads(document.read_bytes())
+    broken["paths"] = {LINKS: broken["paths"][LINKS]}
     del broken["components"]["schemas"]["LinkRequest"]
     document.write_text(json.dumps(broken))
-    assert run("spectral", "lint", "-r", NODE / "spectral.yaml", "-F", "error", document).returncode == 1
-    assert run("redocly", "lint", "--extends=recommended", document).returncode == 1
+    spectral = run("spectral", "lint", "-r", NODE / "spectral.yaml", "-F", "error", document)
+    redocly = run("redocly", "lint", "--extends=recommended", "--max-problems=1000", document)
+    assert (spectral.returncode, redocly.returncode) == (1, 1)
+    assert "/LinkRequest" in spectral.stdout
+    assert "Can't resolve $ref" in redocly.stdout
 
 
 @pytest.mark.usefixtures("tools")

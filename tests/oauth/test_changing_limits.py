@@ -201,7 +201,8 @@ async def test_limits_against_spending(app: Application, alice: Actor) -> None:
         if at % 2 == 0:
             later.refused("proposal_required", 403)
         else:
-            assert len([one for one in (spent, again, later) if one.status == 201]) <= 2 or beyond(later)
+            assert later.status == 201 or beyond(later)  # the others may both have passed before there were limits
+            beyond(await app.api(token, "POST", "/withdrawals", TO_NINA, f"d{at}"))
         (await change(alice, grant_id, limits=[], proposals_only=False)).ok()
 
 
