@@ -4,7 +4,6 @@ Changes need password and code again after 15 minutes (see `stepup`).
 """
 
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from msgspec import structs
@@ -157,34 +156,13 @@ async def reauthenticate(request: Request, operator: Operator) -> Operator:
             raise
         except ApiError as cause:
             error = cause
-    context = await _context(
-        request, operator, request.path, stepup.carried_fields(form), error, cancel_path=CONSOLE.cancel_path(request)
-    )
+    fields, cancel_path = stepup.carried_fields(form), CONSOLE.cancel_path(request)
+    context = await stepup.template_context(request, operator, request.path, fields, error, cancel_path)
     raise ReauthenticationPage(TEMPLATE, None if error is None else error.headers, **context)
 
 
 async def confirmation_page(request: Request, operator: Operator, form: Form, error: ApiError | None = None) -> Response:
     """The page that asks for the password and then opens the page `to` of this form."""
     fields = stepup.page_fields(CONSOLE, form)
-    context = await _context(request, operator, PATH, fields, error, cancel_path=CONSOLE.read_cancel(form))
+    context = await stepup.template_context(request, operator, PATH, fields, error, CONSOLE.read_cancel(form))
     return stepup.render(request, context, error)
-
-
-async def _context(
-    request: Request,
-    operator: Operator,
-    action: str,
-    fields: list[tuple[str, str]],
-    error: ApiError | None,
-    *,
-    cancel_path: str,
-) -> dict[str, Any]:
-    return stepup.template_context(
-        operator.email,
-        action,
-        fields,
-        error,
-        with_code=operator.has_second_factor,
-        options=await assertions.confirmation_attribute(request, Holder.of(request, operator)),
-        cancel_path=cancel_path,
-    )

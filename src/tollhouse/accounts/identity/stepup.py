@@ -176,9 +176,8 @@ async def reauthenticate(request: Request, person: Person, *, allow_external_red
             raise SignInFirst(DASHBOARD.sign_in_path(request)) from None
         except ApiError as cause:
             error = cause
-    context = await _context(
-        request, person, request.path, carried_fields(form), error, cancel_path=DASHBOARD.cancel_path(request)
-    )
+    cancel_path = DASHBOARD.cancel_path(request)
+    context = await template_context(request, person, request.path, carried_fields(form), error, cancel_path)
     raise ReauthenticationPage(
         TEMPLATE, None if error is None else error.headers, allow_external_redirect=allow_external_redirect, **context
     )
@@ -195,7 +194,7 @@ async def run_recent(request: Request, person: Person, action: Callable[[Person]
 async def confirmation_page(request: Request, person: Person, form: Form, error: ApiError | None = None) -> Response:
     """The page that asks for the password and then opens the page `to` of this form."""
     fields = page_fields(DASHBOARD, form)
-    context = await _context(request, person, PATH, fields, error, cancel_path=DASHBOARD.read_cancel(form))
+    context = await template_context(request, person, PATH, fields, error, DASHBOARD.read_cancel(form))
     return render(request, context, error)
 
 
@@ -218,25 +217,23 @@ def carried_fields(form: Form) -> list[tuple[str, str]]:
     return [(name, value) for name, value in form.pairs if name not in PROOFS and name != ACTING_FOR]
 
 
-def template_context(
-    email: str,
+async def template_context(
+    request: Request,
+    caller: Person | Operator,
     action: str,
     fields: list[tuple[str, str]],
     error: ApiError | None,
-    *,
-    with_code: bool,
-    options: str,
     cancel_path: str,
 ) -> dict[str, Any]:
-    """The context of the template. `action` is where its form is sent, with hidden `fields`; `options` are for a passkey."""
-    message = "" if error is None else error.message
+    """The context of the template. `action` is where its form is sent, with hidden `fields`."""
+    holder, message = Holder.of(request, caller), "" if error is None else error.message
     return {
-        "email": email,
+        "email": holder.email,
         "action": action,
         "fields": fields,
         "message": "Incorrect password." if isinstance(error, InvalidCredentials) else message,
-        "with_code": with_code,
-        "options": options,
+        "with_code": await second_factor.state(request.services.db, holder.holder_id) is not None,
+        "options": await assertions.confirmation_attribute(request, holder),
         "carries_form": not action.endswith(PATH),
         "cancel_path": cancel_path,
     }
@@ -247,19 +244,3 @@ def render(request: Request, context: dict[str, Any], error: ApiError | None) ->
     response = page(request, TEMPLATE, 200 if error is None else error.status, **context)
     response.headers.update({} if error is None else error.headers)
     return response
-
-
-async def _context(
-    request: Request,
-    person: Person,
-    action: str,
-    fields: list[tuple[str, str]],
-    error: ApiError | None,
-    *,
-    cancel_path: str,
-) -> dict[str, Any]:
-    with_code = await second_factor.state(request.services.db, person.user_id) is not None
-    options = await assertions.confirmation_attribute(request, Holder.of(request, person))
-    return template_context(
-        person.email, action, fields, error, with_code=with_code, options=options, cancel_path=cancel_path
-    )
