@@ -14,6 +14,9 @@ from tests.oauth.test_client_documents import FORGET, Site, service, site, tls
 from tests.running import Service
 
 __all__ = ["service", "site", "tls"]
+CONNECTED = "/settings/connected-apps"
+DAMAGED = {"/vector.svg", "/page.png"}
+"""What is loaded, and is no image to show."""
 RAW = raster(size=(100, 40))
 REFUSED = {
     "/vector.svg": web.Response(body=svg(), content_type="image/svg+xml"),
@@ -38,18 +41,18 @@ async def test_the_server_loads_a_logo_and_pages_show_its_own_copy(site: Site, o
     [grant] = (await owner.dashboard("GET", "/oauth/grants")).ok().body["grants"]
     path = f"/application-logos/{app.client_id}"
     started = (await owner.send("GET", app.authorize_path("account:read"))).ok(303)
-    for page in (started.location, f"/settings/connected-apps/{grant['grant_id']}"):
+    for page in (started.location, f"{CONNECTED}/{grant['grant_id']}", CONNECTED, "/developers/apps"):
         text = await seen(owner, page)
-        assert f'<img src="{path}" alt="">' in text
+        assert f'<img src="{path}" alt="" loading="lazy">' in text
         assert site.origin not in text
     assert site.server.received == []
-    for _ in range(2):
-        shown = (await owner.send("GET", path)).ok()
+    for shown in [(await owner.send("GET", path)).ok() for _ in range(2)]:
         assert shown.headers["Content-Type"] == "image/png"
         assert shown.headers["Content-Security-Policy"] == "default-src 'none'; sandbox"
         assert shown.headers["X-Content-Type-Options"] == "nosniff"
         with Image.open(BytesIO(shown.raw)) as image:
             assert (image.format, image.mode, image.size) == ("PNG", "RGB", (112, 112))
+        assert await owner.sql("SELECT FROM oauth_documents WHERE body = $1", shown.raw), "redrawn when it was loaded"
     assert len(site.server.received) == 1
     assert (await owner.anonymously("GET", path)).ok(303).location.startswith("/signin")
 
@@ -58,12 +61,29 @@ async def test_the_server_loads_a_logo_and_pages_show_its_own_copy(site: Site, o
 async def test_what_is_no_small_image_leaves_the_initials(site: Site, owner: Actor, path: str) -> None:
     site.documents.update(REFUSED)
     app = await application(owner, logo_uri=site.origin + path)
+    for _ in range(2):
+        shown = (await owner.send("GET", f"/application-logos/{app.client_id}")).ok()
+        assert shown.text == '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    asked = 1 if path in DAMAGED else 2
+    assert len(site.server.received) == asked, "what was loaded is looked at once"
+
+
+async def test_an_image_and_a_document_at_one_url_are_kept_apart(site: Site, owner: Actor) -> None:
+    uri = site.origin + "/logo.png"
+    await owner.sql("INSERT INTO oauth_documents (url, body, fetched_at) VALUES ($1, 'a document', now())", uri)
+    app = await application(owner, logo_uri=uri)
     shown = (await owner.send("GET", f"/application-logos/{app.client_id}")).ok()
-    assert shown.text == '<svg xmlns="http://www.w3.org/2000/svg"/>'
+    assert shown.headers["Content-Type"] == "image/png"
+    [kept] = await owner.sql("SELECT body FROM oauth_documents WHERE url = $1", uri)
+    assert kept["body"] == b"a document"
 
 
 async def test_without_a_logo_there_is_no_image(owner: Actor) -> None:
     app = await application(owner)
+    await app.connect(owner, "account:read")
     started = (await owner.send("GET", app.authorize_path("account:read"))).ok(303)
-    assert "<img" not in (await seen(owner, started.location)).partition("<main")[2]
+    for page in (started.location, CONNECTED, "/developers/apps"):
+        main = (await seen(owner, page)).partition("<main")[2]
+        assert "<img" not in main
+        assert 'class="avatar ' in main
     (await owner.send("GET", "/application-logos/unknown")).ok()

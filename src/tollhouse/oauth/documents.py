@@ -1,5 +1,6 @@
 """Documents at URLs of applications: fetched by the rules of webhooks, bounded in size and time, throttled, and kept."""
 
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from tollhouse.accounts.identity import throttle
@@ -13,6 +14,7 @@ from tollhouse.platform.outgoing.targets import InvalidTargetError, parse_target
 BYTES_MAX = 64 * 1_024
 DEADLINE_S = 5
 FETCHES_PER_HOST = 30
+Redraw = Callable[[bytes], Awaitable[bytes]]
 HEADERS = {"User-Agent": "Tollhouse"}
 
 
@@ -20,9 +22,15 @@ class FetchError(Exception):
     """The document could not be fetched. The message is for the log."""
 
 
-async def get(services: Services, url: str, now: datetime, max_age: timedelta, *limits: FailureLimit) -> Document:
-    """The document at an https URL, at most so old. Raises `FetchError`, also where a limit is reached."""
-    kept = await documents_store.find(services.db, url)
+async def get(
+    services: Services, url: str, now: datetime, max_age: timedelta, *limits: FailureLimit, redraw: Redraw | None = None
+) -> Document:
+    """The document at an https URL, at most so old. Raises `FetchError`, also where a limit is reached.
+
+    With `redraw`, an image: what that makes of it is kept, apart from documents at the same URL.
+    """
+    key = url if redraw is None else f"image {url}"
+    kept = await documents_store.find(services.db, key)
     if kept is not None and now - max_age < kept.fetched_at:
         return kept
     try:
@@ -41,6 +49,6 @@ async def get(services: Services, url: str, now: datetime, max_age: timedelta, *
         raise FetchError(outcome.error)
     if len(outcome.body) > BYTES_MAX:
         raise FetchError("too large")
-    document = Document(outcome.body, now)
-    await documents_store.save(services.db, url, document)
+    document = Document(outcome.body if redraw is None else await redraw(outcome.body), now)
+    await documents_store.save(services.db, key, document)
     return document

@@ -8,7 +8,7 @@ from tollhouse.kernel.ids import ClientId
 from tollhouse.platform.database.pool import Pool
 
 FIND = "SELECT body, fetched_at FROM oauth_documents WHERE url = $1"
-GET_LOGO_URI = "SELECT logo_uri FROM oauth_clients WHERE id = $1"
+LOGO_URIS = "SELECT id, logo_uri FROM oauth_clients WHERE id = ANY ($1) AND logo_uri IS NOT NULL"
 SAVE = """
     INSERT INTO oauth_documents AS d (url, body, fetched_at) VALUES ($1, $2, $3)
     ON CONFLICT (url) DO UPDATE SET body = excluded.body, fetched_at = excluded.fetched_at
@@ -88,7 +88,6 @@ async def save_client(db: Pool, client: DocumentClient, now: datetime) -> None:
     await db.execute(SAVE_CLIENT, *structs.astuple(client), now)
 
 
-async def get_logo_uri(db: Pool, client_id: str) -> str | None:
-    """Where the logo of an application is; None if it names none, or does not exist."""
-    row = await db.fetchrow(GET_LOGO_URI, client_id)
-    return None if row is None else row["logo_uri"]
+async def logo_uris(db: Pool, *client_ids: str) -> dict[str, str]:
+    """Where the logos of these applications are, of those that name one."""
+    return {row["id"]: row["logo_uri"] for row in await db.fetch(LOGO_URIS, client_ids)}

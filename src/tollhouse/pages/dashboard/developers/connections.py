@@ -22,7 +22,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import NotFound, ValidationFailed
 from tollhouse.kernel.limits import CONNECTIONS_PER_PAGE, EXPIRY_REMINDER_S, PAGE_ROWS_MAX
 from tollhouse.kernel.scopes import PERMISSIONS, known
-from tollhouse.oauth import connections, connections_store, logos, redirect_uris
+from tollhouse.oauth import connections, connections_store, documents_store, redirect_uris
 from tollhouse.oauth.connections_model import ConnectionEnded, GrantChange
 from tollhouse.oauth.model import ApplicationRevoked, ClientView, GrantView, stored_id
 from tollhouse.pages.dashboard import limit_form
@@ -184,13 +184,15 @@ async def connected_applications(request: Request, caller: Person, query: Connec
         offset=window.offset,
     )
     shown, more = query.cut(found)
+    stored_ids = {grant.grant_id: stored_id(grant.client_id) for grant, _ in shown}
     return render(
         request,
         caller,
         "applications/connected_apps",
         here="connected-apps",
         grants=[grant for grant, _ in shown],
-        stored_ids={grant.grant_id: stored_id(grant.client_id) for grant, _ in shown},
+        stored_ids=stored_ids,
+        logos=await documents_store.logo_uris(request.services.db, *stored_ids.values()),
         query=query,
         statuses=STATUSES,
         page_links=query.links([position for _, position in shown], more=more),
@@ -275,7 +277,7 @@ async def _connected_application(
         here="connected-apps",
         grant=found.grant,
         stored_id=client_id,
-        has_logo=await logos.has_logo(db, client_id),
+        has_logo=bool(await documents_store.logo_uris(db, client_id)),
         owner_name=found.owner_name,
         owner_verified=found.grant.application.verified,
         website=redirect_uris.host_of(website) if website else "",

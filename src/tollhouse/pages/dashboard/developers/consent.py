@@ -34,7 +34,7 @@ from tollhouse.kernel.environment import MerchantEnv
 from tollhouse.kernel.errors import Forbidden, InvalidRequest, NotFound, ValidationFailed
 from tollhouse.kernel.scopes import PERMISSIONS, Permission, Scopes
 from tollhouse.kernel.text import Text, Translatable
-from tollhouse.oauth import connections_store, logos, redirect_uris, requests_store
+from tollhouse.oauth import connections_store, documents_store, redirect_uris, requests_store
 from tollhouse.oauth.authorize import AWAITS_APPROVAL, redirect_to_client
 from tollhouse.oauth.connections_store import EarlierConnection
 from tollhouse.oauth.device import shown_code
@@ -333,7 +333,7 @@ async def page_context(
             person.zone,
             proposals_only=earlier is not None and earlier.proposals_only,
         ),
-        "has_logo": await logos.has_logo(request.services.db, consent_request.client_id),
+        "has_logo": bool(await documents_store.logo_uris(request.services.db, consent_request.client_id)),
         "limit_options": await limit_form.options(request.services.db, env, catalogue),
     }
 
