@@ -7,7 +7,7 @@ from playwright.async_api import Browser, Page
 
 from tests.accounts.mail.mail_worker import MailWorker
 from tests.accounts.mail.test_contents import DEVICE, KINDS, NOTICE, PROPOSAL, RECEIPT, RECIPIENT, message_of
-from tests.browser import AXE, EVERY_LOOK, IN_A_BROWSER, NARROW, PICTURES, RULES, SMALL, WIDE, visitor
+from tests.browser import EVERY_LOOK, IN_A_BROWSER, NARROW, PICTURES, RULES, SMALL, WIDE, visitor
 from tollhouse.http.languages import LANGUAGES
 
 pytestmark = [*IN_A_BROWSER, pytest.mark.long]
@@ -33,7 +33,7 @@ async def test_every_email_is_readable(mail_worker: MailWorker, browser: Browser
             for look in (SMALL, NARROW, WIDE):
                 await reader.turn(look)
                 await reader.measure(name)
-            await reader.page.evaluate(AXE.read_text())
+            await reader.load_axe()
             await reader.run_axe(name, {"type": "tag", "values": WCAG})
             if EVERY_LOOK:
                 await photograph(reader.page, name, text)

@@ -41,8 +41,8 @@ from tollhouse.transfers.withdrawals.new_withdrawal import NewWithdrawal
 pytestmark = pytest.mark.xdist_group("races")
 KINDS: tuple[LimitKind, ...] = ("withdrawals", "refunds", "balance_payments", "conversions", "fulfillments")
 AT_ONCE, LIMIT, LOWER = 20, 1_000, 500
-TURNS = 40
-"""Twice each of the 20 ways in which a turn's requests differ in amounts, tokens and the moment of a change."""
+ROUNDS, TURNS = 100, 40
+"""TURNS: twice each of the 20 ways in which a turn's requests differ in amounts, tokens and the moment of a change."""
 ANOTHER_DAY = "UPDATE limit_uses SET used_at = used_at - interval '25 hours' WHERE spender = $1"
 OF_THE_DAY = """
     SELECT kind, sum(amount_minor - given_back_minor)::bigint AS spent, count(*) AS uses FROM limit_uses
@@ -192,7 +192,7 @@ async def test_all_kinds_at_once(crowd: Crowd) -> None:
 @pytest.mark.long
 async def test_all_kinds_at_once_at_two_processes(crowd: Crowd, two: list[str]) -> None:
     crowd.urls = two
-    for turn in range(TURNS):
+    for turn in range(ROUNDS):
         await crowd_at_the_edge(crowd, turn)
 
 
