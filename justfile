@@ -4,10 +4,12 @@ set positional-arguments
 
 # Tests start many processes: without compiled files each would compile every module again.
 export PYTHONDONTWRITEBYTECODE := ""
+# With more room for new objects, a sixth of the type checker's time for its garbage is saved.
+types := "NODE_OPTIONS=--max-semi-space-size=128 basedpyright --warnings"
 
 # What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, and models at full length.
 check *args:
-    just lint && just layers && basedpyright --warnings & read=$!; just test "$@"; tests=$?; wait $read && exit $tests
+    just lint && just layers && {{types}} & read=$!; just test "$@"; tests=$?; wait $read && exit $tests
 
 # Format and lint.
 lint:
@@ -16,7 +18,7 @@ lint:
 
 # Types, strictly.
 types:
-    basedpyright --warnings
+    {{types}}
 
 # Who may import whom.
 layers:
@@ -42,7 +44,7 @@ dates *args:
 quick:
     ruff format --check src tests chaos benchmarks sdk examples
     ruff check src tests chaos benchmarks sdk examples
-    basedpyright --warnings & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/books/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
+    {{types}} & types=$!; pytest -q -x tests/test_tidy.py tests/test_language.py tests/kernel tests/ledger/books/test_post.py tests/journeys/test_get_paid.py; tests=$?; wait $types && exit $tests
 
 # Put code into our format.
 fmt:
