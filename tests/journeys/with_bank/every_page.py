@@ -91,7 +91,7 @@ class Crawl:
                 self.someone.problems.append(f"{name} is wider than a window of {width}: {wide}")
         if self.thorough:
             await self._look_closely(page, name)
-        await page.set_viewport_size({"width": WIDE.width, "height": HEIGHT})
+            await page.set_viewport_size({"width": WIDE.width, "height": HEIGHT})
 
     async def _look_closely(self, page: Page, name: str) -> None:
         await self.someone.load_axe()
