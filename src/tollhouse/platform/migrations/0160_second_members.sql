@@ -3,6 +3,7 @@
 
 ALTER TABLE members ADD COLUMN decides_since timestamptz;
 UPDATE members SET decides_since = created_at;
+SET CONSTRAINTS owner_kept IMMEDIATE;  -- no table whose checks are pending can be altered
 ALTER TABLE members ALTER COLUMN decides_since SET NOT NULL;
 ALTER TABLE members ALTER COLUMN decides_since SET DEFAULT now();
 COMMENT ON COLUMN members.decides_since IS 'since when the role moves money: who was let in a moment ago is no second member';
