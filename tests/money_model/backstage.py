@@ -44,6 +44,14 @@ PERSON = UUID(int=7)
 ROUNDS = 20
 """More than there can be work for."""
 
+PROPOSALS_LAST = timedelta(days=7)
+# What is decided once never changes its time: it is made anew.
+AGE = """
+    INSERT INTO proposals SELECT (jsonb_populate_record(p, jsonb_build_object(
+        'id', uuidv7(), 'created_at', p.created_at - $2::interval, 'expires_at', p.expires_at - $2::interval))).*
+    FROM proposals p WHERE p.id = $1 RETURNING id
+"""
+AT_REST = "SELECT id, status FROM proposals WHERE id = ANY ($1)"
 # What other histories ordered rests for ever.
 LET_DUE = """
     UPDATE fulfillments SET next_look_at = CASE merchant_id WHEN $1 THEN now() - interval '1 s' ELSE 'infinity' END
@@ -142,6 +150,16 @@ class Backstage:
             return ("ok", str(done.result_id)) if done.error is None else (done.error.code, None)
 
         return self._harness.run(decide())
+
+    def age(self, proposal_id: str) -> str:
+        """The ID of the same proposal, made so long ago that it has expired."""
+        [row] = self._harness.run(self._services.db.fetch(AGE, UUID(proposal_id), PROPOSALS_LAST))
+        return str(row["id"])
+
+    def proposals_at_rest(self, *proposal_ids: str) -> dict[str, str]:
+        """The statuses of these, as they are stored."""
+        rows = self._harness.run(self._services.db.fetch(AT_REST, [UUID(proposal_id) for proposal_id in proposal_ids]))
+        return {str(row["id"]): row["status"] for row in rows}
 
     def set_limits(
         self, credential_id: UUID, terms: Terms, recipients: list[str], lasts_s: int | None, *, is_key: bool

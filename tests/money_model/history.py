@@ -41,7 +41,8 @@ KEY, PROPOSER = "an agent's key", "a proposing agent's key"
 CONNECTED = (TILL[SHOP], "the second till for the shop", "the third till for the shop")
 """The connections of one application, which are counted together."""
 AGENTS = (KEY, PROPOSER, *CONNECTED)
-SPENDING = {"/withdrawals", "/conversions", "/fulfillments", "/balance-payments"}
+STANDING = {"/withdrawal-schedules", "/conversion-rules"}
+SPENDING = {"/withdrawals", "/conversions", "/fulfillments", "/balance-payments"} | STANDING
 
 
 class History:

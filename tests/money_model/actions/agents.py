@@ -2,7 +2,6 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from datetime import timedelta
 from typing import Any, Literal
 from uuid import UUID, uuid4
 
@@ -16,6 +15,7 @@ from tests.money_model.actions.live_withdrawals import LiveWithdrawalActions
 from tests.money_model.actions.payments import PAID
 from tests.money_model.actions.picking import CURRENCIES, PICK, mostly
 from tests.money_model.actions.withdrawals import RECEIVER, body_of
+from tests.money_model.backstage import PROPOSALS_LAST
 from tests.money_model.history import AGENTS, CONNECTED, KEY, PROPOSER, spelt
 from tests.money_model.oracle.balance_payments import BalancePayment
 from tests.money_model.oracle.balances import SHOP, RefusedError
@@ -24,6 +24,7 @@ from tests.money_model.oracle.conversions import Pair
 from tests.money_model.oracle.fulfillments import UNIT_PRICE
 from tests.money_model.oracle.limits import KINDS, Bound, Kind, Terms
 from tests.money_model.oracle.withdrawals import Wish
+from tollhouse.payments.proposals import jobs
 
 MOST = st.none() | st.integers(1_000, 150_000)
 BOUNDS = st.lists(
@@ -35,7 +36,6 @@ TERMS = st.builds(Terms, BOUNDS.map(tuple), st.sampled_from(["any", "any", "any"
 LASTS_S = st.sampled_from([None, None, None, 2_500, 52_500])
 """How long limits last: no sum of the clock's steps."""
 AMOUNTS = st.integers(100, 30_000)
-TOO_LATE = timedelta(days=7)
 
 
 @dataclass(frozen=True)
@@ -99,13 +99,7 @@ class AgentActions(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
     @rule(operation=st.sampled_from(KINDS), by=st.sampled_from(AGENTS), currency=CURRENCIES, amount=AMOUNTS, pick=PICK)
     def propose(self, operation: Kind, by: str, currency: str, amount: int, pick: int) -> None:
         """An agent proposes, also beyond its limits, and nothing moves."""
-        idea = self._idea(operation, by, currency, amount, pick)
-        if idea is None:
-            return
-        sent, credential = {"operation": operation, "body": idea.body}, self.history.credentials[by]
-        made = self.history.request("/proposals", sent, lambda: idea.check(self.books), by)
-        if made is not None:
-            self.proposals.append(Proposal(made["id"], by, credential, idea.run, idea.learn))
+        self._propose(operation, by, currency, amount, pick)
 
     @rule(pick=PICK, decision=st.sampled_from(["approve", "approve", "approve", "reject", "cancel", "too late"]))
     def decide_about_proposal(self, pick: int, decision: Literal["approve", "reject", "cancel", "too late"]) -> None:
@@ -114,9 +108,10 @@ class AgentActions(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
             return
         history, place = self.history, pick % len(self.proposals)
         proposal = self.proposals[place]
-        is_open = history.credentials[proposal.by] == proposal.credential and self._is_alive(proposal.by)
+        is_open = self._is_open(proposal)
         if decision == "too late":
-            assert history.backstage.decide(proposal.proposal_id, approved=True, after=TOO_LATE) == ("invalid_state", None)
+            outcome = history.backstage.decide(proposal.proposal_id, approved=True, after=PROPOSALS_LAST)
+            assert outcome == ("invalid_state", None)
             return
         del self.proposals[place]
         if decision == "cancel" and is_open:
@@ -131,6 +126,44 @@ class AgentActions(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
         assert history.backstage.decide(proposal.proposal_id, approved=True) == ("invalid_state", None)
         if is_open:
             assert history.counter.get(f"/proposals/{proposal.proposal_id}", proposal.credential)["status"] == ended
+
+    @rule(operation=st.sampled_from(KINDS), by=st.sampled_from(AGENTS), amount=AMOUNTS, pick=PICK)
+    def end_proposals(self, operation: Kind, by: str, amount: int, pick: int) -> None:
+        """The worker stores which ones have expired, or ended with their connection. The others wait, and nothing moves."""
+        if mostly(pick):
+            self._propose(operation, by, "EUR", amount, pick)
+        if not self.proposals:
+            return
+        history, proposal = self.history, self.proposals[pick % len(self.proposals)]
+        ended = {each.proposal_id: "canceled" for each in self.proposals if not self._is_open(each)}
+        if self._is_open(proposal):
+            ended[history.backstage.age(proposal.proposal_id)] = "expired"
+        history.backstage.work(jobs.store_ended)
+        self.proposals = [each for each in self.proposals if each.proposal_id not in ended]
+        expected = ended | {each.proposal_id: "waiting" for each in self.proposals}
+        assert history.backstage.proposals_at_rest(*expected) == expected
+        for proposal_id in ended:
+            assert history.backstage.decide(proposal_id, approved=mostly(pick)) == ("invalid_state", None)
+
+    @rule(frequency=st.sampled_from(["daily", "monthly"]), amount=AMOUNTS)
+    def schedule_withdrawals(self, frequency: str, amount: int) -> None:
+        """Whoever is at the desk lets a withdrawal be asked for again and again. It ends before the first time."""
+        body = {"recipient_id": self._recipient("ours"), "frequency": frequency, "amount": spelt(amount, "EUR")}
+        body |= {"day": 1} if frequency == "monthly" else {}
+        wish = Wish("EUR", amount, "deduct")
+        made = self.history.request("/withdrawal-schedules", body, lambda: self.books.withdrawals.schedule(wish))
+        if made is not None:
+            ended = self.history.counter.delete(f"/withdrawal-schedules/{made['id']}", self.history.credentials[SHOP])
+            assert ended.status == 200, ended.raw
+
+    def _propose(self, operation: Kind, by: str, currency: str, amount: int, pick: int) -> None:
+        idea = self._idea(operation, by, currency, amount, pick)
+        if idea is None:
+            return
+        sent, credential = {"operation": operation, "body": idea.body}, self.history.credentials[by]
+        made = self.history.request("/proposals", sent, lambda: idea.check(self.books), by)
+        if made is not None:
+            self.proposals.append(Proposal(made["id"], by, credential, idea.run, idea.learn))
 
     def _approve_proposal(self, proposal: Proposal, *, is_open: bool) -> bool:
         results = list[str | None]()
@@ -150,8 +183,10 @@ class AgentActions(ConversionActions, LiveWithdrawalActions, BalancePaymentActio
             proposal.learn(self.books, results[0] or "")
         return done
 
-    def _is_alive(self, by: str) -> bool:
-        return self.books.limits.credentials[by].is_alive
+    def _is_open(self, proposal: Proposal) -> bool:
+        """Whether the connection or key that has proposed it still is one."""
+        is_same = self.history.credentials[proposal.by] == proposal.credential
+        return is_same and self.books.limits.credentials[proposal.by].is_alive
 
     def _recipient(self, whose: Literal["ours", "others"]) -> str:
         """The saved recipient that withdrawals go to, or another one."""

@@ -110,6 +110,7 @@ class Conversions:
         _require_prices(pair)
         if any(pair[0] in rule.pair for rule in self.rules):
             raise RefusedError("conversion_rule_conflict")
+        self.limits.require_standing("conversions", pair[0])
         balance = self.purse[pair[0]]
         self.rules.append(Rule(pair, trigger, threshold, percent, balance.paid, balance.gains))
 

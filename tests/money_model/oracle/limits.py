@@ -88,6 +88,13 @@ class Limits:
         if self.by is not None and self._is_expired(self.credentials[self.by].terms):
             raise _beyond(kind, currency, "expired")
 
+    def require_standing(self, kind: Kind, currency: str) -> None:
+        """Refuse to set up what runs later, uncounted, where limits concern it at all."""
+        terms = Terms() if self.by is None else self.credentials[self.by].terms
+        bound_to = kind == "withdrawals" and terms.recipients != "any"
+        if bound_to or terms.expires_at is not None or any(bound.kind == kind for bound in terms.bounds):
+            raise _beyond(kind, currency, "standing_order")
+
     def spend(self, kind: Kind, currency: str, amount: int, *, to_ours: bool = True) -> list[Use]:
         """Count an amount towards the limits of who asks, or refuse it. `to_ours`: to the account of our recipient."""
         if self.by is None or not self._is_counted(asking := self.credentials[self.by]):

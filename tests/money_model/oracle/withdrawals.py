@@ -110,6 +110,11 @@ class Withdrawals:
         quote.used = True
         self._set_aside(SHOP, quote.wish, quote.price, at)
 
+    def schedule(self, wish: Wish) -> None:
+        """Let it be asked for again and again."""
+        self.limits.require_standing("withdrawals", wish.currency)
+        self.ensure_amount(SHOP, wish.currency, wish.amount)
+
     def cancel(self, one: Withdrawal) -> None:
         """The merchant takes back what was not sent."""
         _require(one, UNSENT)
