@@ -2,6 +2,7 @@
 
 from typing import Any
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.accounts.merchants.authenticator import grow_old
@@ -10,7 +11,7 @@ from tests.cast import PASSWORD, Actor
 from tests.pages.console.operator_pages import signed_in_operator
 from tests.running import Service
 
-pytestmark = IN_A_BROWSER
+pytestmark = [*IN_A_BROWSER, pytest.mark.long]
 PLATFORM = {
     "protocol": "ctap2",
     "transport": "internal",
