@@ -1,5 +1,6 @@
 """The two journeys again, by clicking in headless Chromium: no CSP violation, no axe violation, nothing too wide."""
 
+import pytest
 from playwright.async_api import Browser, Page, expect
 
 from tests.browser import IN_A_BROWSER, NARROW, Look, Visitor, by_look, visitor
@@ -18,6 +19,7 @@ async def fill(page: Page, **fields: str) -> None:
         await page.fill(f"#{name}", value)
 
 
+@pytest.mark.long
 @by_look(NARROW)
 async def test_connecting_by_clicking(
     look: Look, browser: Browser, service: Service, bob: Actor, receiver: Receiver

@@ -207,6 +207,7 @@ def other_port(detail: str) -> int:
     return int(found[1])
 
 
+@pytest.mark.long
 async def test_each_unit_has_metrics_on_a_port_of_its_own(server: embedded.Server, tmp_path: Path) -> None:
     port = free_port()
     url = f"http://127.0.0.1:{port}/metrics"
