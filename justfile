@@ -7,9 +7,10 @@ export PYTHONDONTWRITEBYTECODE := ""
 # With more room for new objects, a sixth of the type checker's time for its garbage is saved.
 types := "NODE_OPTIONS=--max-semi-space-size=128 basedpyright --warnings"
 
-# What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, and models at full length.
+# What must hold: format, lint, layers, types beside the tests. `just check --all` runs the long tests, too, models at full length,
+# and reads the types of the tests.
 check *args:
-    just lint && just layers && {{types}} & read=$!; just test "$@"; tests=$?; wait $read && exit $tests
+    just lint && just layers && {{types}} {{ if args =~ "--all" { "" } else { "src sdk examples" } }} & read=$!; just test "$@"; tests=$?; wait $read && exit $tests
 
 # Format and lint.
 lint:

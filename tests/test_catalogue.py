@@ -9,6 +9,7 @@ pytestmark = OF_THE_SOURCE
 FINISHED = ("O", "P", "W", "S")
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("prefix", FINISHED)
 def test_a_finished_chapter_is_covered(prefix: str) -> None:
     assert catalogue.missing(prefix) == []

@@ -32,6 +32,7 @@ async def test_every_kind_of_posting_has_its_row(service: Service) -> None:
     assert posted <= money_table.kinds()
 
 
+@pytest.mark.long
 def test_every_way_has_its_row_and_every_row_a_way() -> None:
     shown = {way for row in ROWS for taken in money_table.who_of(row.source).values() for way in taken}
     assert set(reached()) == shown | (EVERYTHING & set(reached()))

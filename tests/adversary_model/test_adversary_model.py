@@ -6,7 +6,7 @@ from tests.adversary_model.playing import BATCH, histories
 from tests.extent import EXTENT
 from tollhouse.instance.database import embedded
 
-BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(300, short=100)
+BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(300, short=60)
 
 
 @pytest.mark.parametrize(

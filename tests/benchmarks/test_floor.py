@@ -22,6 +22,7 @@ MERCHANTS = [UUID(int=1), UUID(int=1), UUID(int=2)]
 NEW = [UUID(int=10), UUID(int=11), UUID(int=12)]
 
 
+@pytest.mark.long
 async def test_one_call_does_what_the_product_does(server: embedded.Server, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(oauth_seed, "GRANTS", 20)
     for module in (money_seed, money_operations):

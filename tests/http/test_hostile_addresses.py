@@ -26,6 +26,7 @@ async def headers_of(actor: Actor, operation: Operation) -> dict[str, str]:
     return {"Cookie": "; ".join(f"{name}={value}" for name, value in cookies.items()), "Accept": "text/html", **FORM}
 
 
+@pytest.mark.long
 async def test_no_path_causes_a_500(alice: Actor, service: Service) -> None:
     """Every operation, with hostile text in all places of its path that take any: a NUL, and one other in turn."""
     wire = Wire(service.url)
@@ -45,6 +46,7 @@ async def test_no_path_causes_a_500(alice: Actor, service: Service) -> None:
     wire.close()
 
 
+@pytest.mark.long
 async def test_no_query_causes_a_500(alice: Actor, service: Service) -> None:
     wire = Wire(service.url)
     for number, operation in enumerate(OPERATIONS):

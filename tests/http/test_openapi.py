@@ -167,6 +167,7 @@ async def test_it_is_served_to_everybody(alice: Actor) -> None:
     assert answer.body["components"]["securitySchemes"]["session"]["name"] == "tollhouse_session"
 
 
+@pytest.mark.long
 async def test_it_is_served_as_yaml_too(alice: Actor) -> None:
     answer = (await alice.anonymously("GET", "/openapi.yaml")).ok()
     assert answer.headers["Content-Type"] == "application/yaml"
@@ -188,6 +189,7 @@ def test_yaml_holds_what_json_holds(value: Any) -> None:
     assert yaml.safe_load(reference.as_yaml(value)) == value
 
 
+@pytest.mark.long
 def test_it_is_valid(document: Any) -> None:
     validate(document)
     assert document["openapi"] == "3.1.0"
@@ -228,6 +230,7 @@ def test_every_scope_is_named_and_every_wanted_one_is_a_scope(document: Any) -> 
     assert set(wanted) <= set(named)
 
 
+@pytest.mark.long
 def test_every_example_fits_its_schema(document: Any) -> None:
     examples = [
         (name, content["schema"], content["example"]) for name, content in contents_of(document) if "example" in content

@@ -57,6 +57,7 @@ async def test_an_answer_to_a_page_has_them_too(alice: Actor) -> None:
     assert page.headers["Cross-Origin-Resource-Policy"] == SAME
 
 
+@pytest.mark.long
 @in_a_browser
 async def test_a_browser_knows_every_feature(service: Service, browser: Browser) -> None:
     page, said = await browser.new_page(), list[str]()

@@ -61,6 +61,7 @@ def of_html(answer: Answer) -> bool:
     return answer.status == 200 and answer.headers["content-type"].startswith("text/html")
 
 
+@pytest.mark.long
 async def test_the_dashboard_is_light(alice: Actor) -> None:
     for _ in range(21):
         await open_link(alice)

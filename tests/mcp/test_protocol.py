@@ -117,6 +117,7 @@ async def test_clients_of_earlier_versions_are_served(shop: Actor) -> None:
     assert [tool["name"] for tool in listed["tools"]] == ["find_operation", "read", "propose", "act"]
 
 
+@pytest.mark.long
 def test_the_sdk_is_imported_by_the_first_message() -> None:
     """It takes 32 MiB."""
     program = "import sys, tollhouse.instance.main; print(*[name for name in sys.modules if name.split('.')[0] == 'mcp'])"
@@ -124,6 +125,7 @@ def test_the_sdk_is_imported_by_the_first_message() -> None:
     assert done.stdout.strip() == ""
 
 
+@pytest.mark.long
 async def test_requests_of_agents_count(make_service: Any) -> None:
     """Messages and the calls that they make count for the limit of the credential."""
     from tests.cast import sign_up  # noqa: PLC0415

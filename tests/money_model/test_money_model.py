@@ -6,7 +6,7 @@ from tests.extent import EXTENT
 from tests.money_model.playing import play
 from tollhouse.instance.database import embedded
 
-BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(30, short=15)
+BATCHES, HISTORIES = EXTENT.of(4, short=1), EXTENT.of(30, short=8)
 """All batches explore the same space. Thousands of histories are played by `python -m tests.money_model`."""
 
 

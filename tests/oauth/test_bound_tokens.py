@@ -194,6 +194,7 @@ async def test_a_refund_to_another_receiver_needs_the_scope_by_the_scheme_of_the
     assert asked == 'DPoP error="insufficient_scope", scope="payments:write withdrawals:write"'
 
 
+@pytest.mark.long
 async def test_a_stream_checks_its_proof_once(alice: Actor, bob: Actor) -> None:
     app, signer = await application(bob), Signer()
     token = (await bound(app, alice, signer, "webhooks:read"))["access_token"]

@@ -121,6 +121,7 @@ async def test_removed_scope_is_removed_from_grants_permanently(app: Application
     assert await is_token_valid(app, fresh["access_token"])
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-168")
 async def test_concurrent_exchanges_never_keep_a_removed_scope(app: Application, alice: Actor) -> None:
     """Concurrent exchanges, refreshes and updates: no grant has the removed scope."""

@@ -40,7 +40,9 @@ class Site:
 
     async def _answer(self, request: web.Request) -> web.Response:
         found = self.documents.get(request.path_qs)
-        return found if isinstance(found, web.Response) else web.json_response(found, status=404 if found is None else 200)
+        if isinstance(found, web.Response):
+            return web.Response(body=found.body, status=found.status, headers=found.headers)  # each is sent once
+        return web.json_response(found, status=404 if found is None else 200)
 
     def put(self, path: str = "/agent.json", **changes: Any) -> str:
         """Publish a document, with some changes; `...` leaves a member out. Its URL."""
@@ -123,6 +125,7 @@ async def test_the_consent_page_shows_the_host_first_and_warns(site: Site, alice
     assert "evil.example" not in text
 
 
+@pytest.mark.long
 async def test_documents_that_are_refused(site: Site, alice: Actor) -> None:
     wrong: dict[str, Any] = {
         "another ID": {"client_id": "https://elsewhere.example/agent.json"},
@@ -302,6 +305,7 @@ async def test_a_corrected_document_is_read_soon(site: Site, alice: Actor) -> No
     (await begin(app, alice)).ok(303)
 
 
+@pytest.mark.long
 async def test_fetching_is_throttled(make_service: Any, tls: tuple[Any, Path], site: Site) -> None:
     limited = make_service(TOLLHOUSE_WEBHOOK_CA_FILE=str(tls[1]), TOLLHOUSE_RATE_LIMITS="on")
     async with sign_up(limited, "alice", "Alice's Coffee") as alice:

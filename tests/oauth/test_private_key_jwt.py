@@ -242,6 +242,7 @@ def tls(tmp_path_factory: pytest.TempPathFactory) -> tuple[Any, Path]:
     return self_signed(tmp_path_factory.mktemp("keys"), "127.0.0.1")
 
 
+@pytest.mark.long
 async def test_keys_that_are_fetched_can_be_replaced(make_service: Any, tls: tuple[Any, Path]) -> None:
     service = make_service(TOLLHOUSE_WEBHOOK_CA_FILE=str(tls[1]))
     async with Receiver(tls=tls[0]) as server, sign_up(service, "bob", "Bob") as owner:

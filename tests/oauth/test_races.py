@@ -126,6 +126,7 @@ async def assert_tokens_invalid(app: Application, *bodies: dict[str, Any]) -> No
             (await app.refresh(body["refresh_token"])).refused("invalid_grant", 400)
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-115")
 async def test_exchange_against_exchange(servers: Servers, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
@@ -136,6 +137,7 @@ async def test_exchange_against_exchange(servers: Servers, app: Application, ali
     assert [grant["revoked_because"] for grant in grants] == ["code_replayed"] * ROUNDS
 
 
+@pytest.mark.long
 @pytest.mark.covers("O-128")
 async def test_refresh_against_refresh(servers: Servers, app: Application, alice: Actor) -> None:
     for _ in range(ROUNDS):
@@ -238,6 +240,7 @@ async def test_allow_against_allow(servers: Servers, app: Application, alice: Ac
         assert len(await alice.sql("SELECT 1 FROM oauth_codes WHERE client_id = $1", app.client_id)) == turn
 
 
+@pytest.mark.long
 async def test_everything_stops_while_codes_tokens_and_keys_are_made(
     servers: Servers, app: Application, alice: Actor
 ) -> None:
@@ -266,6 +269,7 @@ async def test_everything_stops_while_codes_tokens_and_keys_are_made(
         assert [row["name"] for row in await alice.sql(MADE_BEFORE, alice.merchant_id)] == []
 
 
+@pytest.mark.long
 async def test_no_race_was_a_deadlock(servers: Servers) -> None:
     """Last in this file: closed connections have reported their statistics. A deadlock created here is counted."""
     servers.stop()

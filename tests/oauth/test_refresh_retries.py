@@ -291,6 +291,7 @@ async def test_a_moved_row_is_not_opened(app: Application, alice: Actor, tokens:
     (await app.refresh(tokens["refresh_token"], key=KEY)).refused("server_error", 500)
 
 
+@pytest.mark.long
 async def test_a_twin_waits_at_most_two_seconds(app: Application, tokens: dict[str, Any]) -> None:
     raw = await asyncpg.connect(app.owner.service.dsn)
     try:
@@ -320,6 +321,7 @@ async def test_first_uses_and_repeated_requests_at_once(app: Application, tokens
     assert await retries(app) == []
 
 
+@pytest.mark.long
 async def test_retries_survive_a_rotation_of_the_key_ring_and_a_restart(restarted: Callable[..., Service]) -> None:
     old, new = new_key("old"), new_key("new")
     service = restarted(TOLLHOUSE_SECRET_KEYS=old)

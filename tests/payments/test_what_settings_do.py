@@ -109,6 +109,7 @@ def test_no_address_writes_into_the_policy(host: str) -> None:
     assert logos_model.shown_source(f"https://{host}/logo.png") is None
 
 
+@pytest.mark.long
 @given(st.integers(0, 0xFFFFFF))
 def test_the_words_on_the_merchants_colour_can_be_read(color: int) -> None:
     shades = {

@@ -72,6 +72,7 @@ def data_dir() -> Iterator[Path]:
         yield Path(folder) / "data"
 
 
+@pytest.mark.long
 async def test_the_operators_file_is_read_last(data_dir: Path) -> None:
     cluster = embedded.locate(data_dir)
     (cluster.folder / CUSTOM_FILE).write_text("work_mem = '5MB'\nmax_wal_size = '640MB'\nlisten_addresses = '*'\n")

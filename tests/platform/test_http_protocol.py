@@ -147,6 +147,7 @@ async def test_a_connection_without_a_request_is_closed(make_service: Make) -> N
         assert await one.rest() == b""
 
 
+@pytest.mark.long
 async def test_a_connection_without_another_request_is_closed(make_service: Make) -> None:
     service = make_service(TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S="0.3")
     async with Raw(service) as one:
@@ -159,6 +160,7 @@ async def test_a_connection_without_another_request_is_closed(make_service: Make
         assert await one.rest() == b""
 
 
+@pytest.mark.long
 async def test_a_connection_with_a_part_of_another_request_is_not_idle(make_service: Make) -> None:
     times = {"TOLLHOUSE_KEEP_ALIVE_TIMEOUT_S": "0.2", "TOLLHOUSE_REQUEST_HEADER_TIMEOUT_S": "0.8"}
     async with Raw(make_service(**times)) as one:
@@ -193,6 +195,7 @@ async def test_a_client_that_still_sends_reads_its_response(service: Service, na
             assert await one.reader.read(-1) == b""
 
 
+@pytest.mark.long
 async def test_a_client_that_does_not_read_is_dropped(make_service: Make) -> None:
     service = make_service(**QUICK)
     with socket.socket() as one:

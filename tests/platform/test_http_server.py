@@ -58,6 +58,7 @@ async def test_an_answer_leaves_at_once_however_the_web_was_started(served: Serv
         assert answer.endswith(b'{"status":"ok"}')
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("word", ["serve", "web"])
 def test_a_used_port_is_reported_before_anything_is_started(tmp_path: Path, word: str) -> None:
     with socket.socket() as taken:
@@ -85,6 +86,7 @@ def database() -> dict[str, str]:
     return {"DATABASE_URL": f"postgresql://127.0.0.1:{free_port()}/none", "TOLLHOUSE_SECRET_KEYS": KEY}
 
 
+@pytest.mark.long
 async def test_a_part_that_cannot_be_started_is_started_when_that_is_possible(served: Serving) -> None:
     import resource  # noqa: PLC0415 - not to be had everywhere
 

@@ -120,6 +120,7 @@ async def test_each_of_our_files_outside_a_transaction_can_be_continued_from_its
         await connection.close()
 
 
+@pytest.mark.long
 async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -> None:
     files = written(tmp_path, cups=TABLE, index=INDEX, once="-- transactional: false\nINSERT INTO cups VALUES (0, 'once')")
     done = await asyncio.gather(*(apply(database, files) for _ in range(3)))
@@ -127,6 +128,7 @@ async def test_two_migrators_exclude_each_other(database: str, tmp_path: Path) -
     assert await value(database, "SELECT count(*) FROM cups WHERE mood = 'once'") == 1
 
 
+@pytest.mark.long
 async def test_waiting_for_another_migrator_ends(database: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(migrations, "MIGRATES_WITHIN_S", 1)
     other = await asyncpg.connect(database)
@@ -155,6 +157,7 @@ async def test_the_body_of_a_function_is_no_transaction_control(database: str, t
     )
 
 
+@pytest.mark.long
 async def test_a_migration_that_lost_a_deadlock_with_a_request_runs_again(database: str, tmp_path: Path) -> None:
     both = "LOCK TABLE cups; SELECT pg_advisory_xact_lock(8); LOCK TABLE plates"
     files = written(tmp_path, cups=TABLE, plates="CREATE TABLE plates ()", both=both)

@@ -59,6 +59,7 @@ async def test_a_server_that_is_too_old_is_refused(server: embedded.Server, monk
     await pool.close()
 
 
+@pytest.mark.long
 async def test_readiness_is_503_where_the_schema_lacks_ours(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     pool = Pool(dsn, 1)

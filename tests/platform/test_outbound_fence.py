@@ -13,6 +13,7 @@ from tests.platform.fenced import PRIVATE
 FENCES = os.geteuid() == 0 and shutil.which("unshare") is not None and shutil.which("ip") is not None
 
 
+@pytest.mark.long
 @pytest.mark.covers("S-58")
 @pytest.mark.skipif(not FENCES, reason="needs root, unshare and ip")
 def test_a_fence_of_routes_holds_by_itself() -> None:

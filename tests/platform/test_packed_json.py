@@ -49,6 +49,7 @@ def test_a_template_is_filled_with_the_integers_that_follow() -> None:
     assert unpack(stored) == filled
 
 
+@pytest.mark.long
 async def test_the_database_shows_what_is_stored(service: Service) -> None:
     examples: Mapping[str, Mapping[str, Any]] = event_examples(settings_for("postgresql:///nowhere"))
     bodies = [msgspec.json.encode(data) for data in examples.values()]

@@ -70,6 +70,7 @@ async def test_partitions_are_made_and_dropped_with_the_owners_rights(service: S
     await connection.close()
 
 
+@pytest.mark.long
 async def test_an_existing_database_gets_the_role_at_the_next_start(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     await migrate(dsn)

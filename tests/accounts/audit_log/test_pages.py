@@ -6,6 +6,7 @@ from typing import Any, get_args
 from uuid import UUID
 
 import msgspec
+import pytest
 
 from tests.accounts.audit_log.reading import PATH, lines
 from tests.cast import Actor, application
@@ -123,6 +124,7 @@ async def test_in_german(alice: Actor) -> None:
     assert "12,50 €" in page
 
 
+@pytest.mark.long
 async def test_a_page_is_read_along_the_index(alice: Actor) -> None:
     services = alice.service.create_services()
     async with services.db.connection() as tx:

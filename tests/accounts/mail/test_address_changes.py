@@ -91,6 +91,7 @@ async def test_an_address_is_changed_by_a_button_and_announced_at_both(mail_work
     assert audited == ["address.requested", "address.changed"]
 
 
+@pytest.mark.long
 async def test_the_change_is_undone_without_sign_in_once(mail_worker: MailWorker, dora: Actor, carl: Actor) -> None:
     """What was made before stays, what was made since the request ends, and nothing that the thief knows opens it."""
     app, later = await application(carl, connection_webhook_url="https://app.example/hook"), await application(carl)

@@ -63,6 +63,7 @@ async def test_every_kind_of_email_has_a_name(service: Service) -> None:
         await olga.sql("DELETE FROM mails WHERE created_at = $1", written)
 
 
+@pytest.mark.long
 async def test_in_live_use_nobody_reads_a_mail_here(make_service: Callable[..., Service]) -> None:
     """With a bank account, or where others reach the server: a link would let an operator into a merchant's account."""
     live = make_service(**ACCOUNT)

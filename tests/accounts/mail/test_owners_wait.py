@@ -2,12 +2,15 @@
 
 from datetime import timedelta
 
+import pytest
+
 from tests.accounts.mail.address_steps import EMAIL, TURN_BACK, fresh, start
 from tests.accounts.mail.mail_worker import MailWorker
 from tests.accounts.team.invited import id_of
 from tests.cast import member, sign_up
 
 
+@pytest.mark.long
 async def test_who_changes_the_address_changes_nothing_about_owners(mail_worker: MailWorker) -> None:
     """An owner whom a thief made would stay after the change is undone. Others of the team are removed by an owner."""
     async with (

@@ -52,6 +52,7 @@ async def team(mail_worker: MailWorker) -> AsyncIterator[Team]:
         yield Team(mail_worker, dora, olga, stack)
 
 
+@pytest.mark.long
 async def test_who_joined_by_an_invitation_of_the_thief_is_removed(mail_worker: MailWorker, team: Team) -> None:
     """With what they made, and whom they invited. Who joined before stays, and so does who was made an owner since."""
     dora, olga = team.dora, team.olga
@@ -98,6 +99,7 @@ async def test_who_was_invited_again_by_another_owner_stays(mail_worker: MailWor
     assert adam.email in await team_of(team.olga)
 
 
+@pytest.mark.long
 async def test_what_is_accepted_and_sent_while_it_is_undone(mail_worker: MailWorker, team: Team) -> None:
     """Whichever is first: nobody is a member by an invitation of the thief, and none can be accepted."""
     undo = await change(mail_worker, team.dora, fresh())

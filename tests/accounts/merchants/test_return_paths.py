@@ -141,6 +141,7 @@ async def test_confirming_the_password_after_the_session_ended(alice: Actor) -> 
         assert (await other.send("POST", "/stepup", json={})).ok(303).location == "/signin"
 
 
+@pytest.mark.long
 async def test_no_other_site_and_no_other_page(alice: Actor) -> None:
     for to in HOSTILE:
         fields = {"email": alice.email, "password": PASSWORD, "to": to}

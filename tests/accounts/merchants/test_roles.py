@@ -64,6 +64,7 @@ def test_the_page_has_the_present_table() -> None:
     assert text == roles_table.page(text), "run `just records`"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("role", list(NAMES))
 async def test_every_operation_of_a_session(team: dict[Role, Actor], role: Role) -> None:
     """In the mode of its path. An operation of both modes needs the permission in live mode, or asks its object."""

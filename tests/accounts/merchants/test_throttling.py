@@ -140,6 +140,7 @@ async def test_a_device_is_known_at_its_own_account_alone(dora: Actor, strict: S
         slowed(await dora.anonymously("POST", LOGIN, body, forged))
 
 
+@pytest.mark.long
 async def test_sign_ups_of_an_address_are_limited_before_they_cost_anything(make_service: Callable[..., Service]) -> None:
     limited = await with_limits(make_service, TOLLHOUSE_RATE_SIGNUP_ADDRESS="2")
     async with sign_up(limited, "dora", "Dora's Deli") as dora:
@@ -222,6 +223,7 @@ async def test_a_network_begins_so_many_payments_a_minute(dora: Actor, monkeypat
     assert int((await choose(link, "sandbox:EUR")).ok(429).headers["Retry-After"]) >= 1
 
 
+@pytest.mark.long
 async def test_pages_of_the_documentation_that_cost_time_are_limited_by_network(dora: Actor) -> None:
     for number in range(limits.DOCS_SEARCHES_PER_MIN):
         (await dora.anonymously("GET", f"/docs/search?q=payment+{number}")).ok()

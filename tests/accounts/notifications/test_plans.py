@@ -41,6 +41,7 @@ ANALYZED = "ANALYZE notifications, notification_reads"
 PAGE = "'1970-01-01Z', '3000-01-01Z', 'ffffffff-ffff-ffff-ffff-ffffffffffff', 21, 0"
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("statement", "values", "mode"),
     [

@@ -160,6 +160,7 @@ async def test_the_codes_are_listed(alice: Actor) -> None:
     )
 
 
+@pytest.mark.long
 async def test_every_code_has_its_page_to_which_its_answers_lead(alice: Actor) -> None:
     pages = error_pages(ENTRIES)
     assert {code for entry in ENTRIES.values() for _, code, _ in error_codes(entry.shown)} <= set(pages)
@@ -186,6 +187,7 @@ async def samples_of(actor: Actor, name: str) -> dict[str, str]:
     return dict(BLOCK.findall((await actor.anonymously("GET", f"/docs/api/{name}.md")).ok().text))
 
 
+@pytest.mark.long
 async def test_the_samples_work(alice: Actor) -> None:
     key = await alice.key()
     environment = {**os.environ, "KEY": key, "NO_PROXY": "*"}

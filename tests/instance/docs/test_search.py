@@ -46,6 +46,7 @@ def test_a_common_word_has_an_end() -> None:
     assert len(INDEX.search("the")) == HITS_MAX
 
 
+@pytest.mark.long
 async def test_the_page_lists_hits_that_lead_somewhere(alice: Actor) -> None:
     shown = (await alice.anonymously("GET", "/docs/search?q=chargeback")).ok().text
     assert 'value="chargeback"' in shown

@@ -248,6 +248,7 @@ async def test_beside_rotations_of_secrets_and_of_itself(restarted: Callable[...
         assert any(signed_with(secret, got) for secret in saved)
 
 
+@pytest.mark.long
 async def test_what_cannot_be_opened_is_reported_and_left(restarted: Callable[..., Service]) -> None:
     service = restarted(TOLLHOUSE_SECRET_KEYS=OLD)
     async with people(service) as (alice, _):

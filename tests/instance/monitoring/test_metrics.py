@@ -184,6 +184,7 @@ def test_prometheus_accepts_the_files(words: tuple[str, ...]) -> None:
     assert done.returncode == 0, done.stdout + done.stderr
 
 
+@pytest.mark.long
 async def test_a_port_that_is_taken_stops_no_payments(server: embedded.Server, tmp_path: Path) -> None:
     with listening.open_listening("127.0.0.1", free_port(), "") as other:
         serving = Serving(

@@ -38,6 +38,7 @@ SPOILT: list[tuple[str, str]] = [
 ]
 
 
+@pytest.mark.long
 async def test_a_spoilt_ledger_is_noticed(books: Books) -> None:
     for number, spoil in SPOILT:
         posted = await books.post(Posting("payment", "EUR", 100, rail("sandbox"), books.mine))

@@ -29,6 +29,7 @@ async def adjust(service: Service, actor: Actor, amount: str, **changes: str) ->
     return await operator(service, "adjust", actor.merchant_id, *options, "--json")
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-13")
 async def test_a_suspended_merchant_is_refused_until_it_is_reactivated(alice: Actor, service: Service) -> None:
     (await alice.get("/balances")).ok()

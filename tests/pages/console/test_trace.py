@@ -5,6 +5,7 @@ import time
 from typing import Any
 
 import msgspec
+import pytest
 from aiohttp import web
 
 from tests.cast import INTEGRATION, Actor
@@ -118,6 +119,7 @@ async def test_the_story_of_a_payment(alice: Actor, receiver: Receiver) -> None:
     assert [secret for secret in SECRETS if secret in text] == []
 
 
+@pytest.mark.long
 async def test_every_part_of_a_story_leads_to_it(alice: Actor, receiver: Receiver) -> None:
     ids = await sold(alice, receiver)
     await all_written(alice, 3)

@@ -30,6 +30,7 @@ async def number(actor: Actor, page: str) -> str:
     return NUMBER.findall((await read(actor, page)).ok().text)[0]
 
 
+@pytest.mark.long
 async def test_numbers_follow_each_other(alice: Actor, carol: Actor, service: Service) -> None:
     year = clock.now().year
     pages = [await paid(alice) for _ in range(3)]
@@ -182,6 +183,7 @@ async def says(actor: Actor, page: str, words: str) -> str:
     raise AssertionError(words)
 
 
+@pytest.mark.long
 async def test_returned_money_is_on_the_receipt(alice: Actor) -> None:
     page = await paid(alice, **TAXED)
     before = await number(alice, page)

@@ -74,6 +74,7 @@ async def test_each_total_is_the_sum_above_it(
         _assert_adds_up(receipt)
 
 
+@pytest.mark.long
 async def test_what_is_returned_is_subtracted(alice: Actor, services: Services) -> None:
     page = await paid(alice, **SALE)
     payment = payment_id(page)

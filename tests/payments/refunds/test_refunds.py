@@ -21,6 +21,7 @@ async def all_is_well(alice: Actor) -> object:
     assert await broken_invariants(alice.service.dsn, began) == []
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-73")
 async def test_everything_is_given_back(alice: Actor) -> None:
     paid = await sell(alice)
@@ -102,6 +103,7 @@ async def test_only_what_was_paid_is_refunded(alice: Actor, outcome: str) -> Non
     assert (await refund(alice, unpaid)).refused("refund_not_allowed", 422).body["details"] == {"reason": "status"}
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-79")
 async def test_a_refund_that_fails_comes_back(alice: Actor) -> None:
     paid = await sell(alice, amount="51.50")
@@ -187,6 +189,7 @@ async def test_a_dispute_costs_its_fee_whoever_wins(alice: Actor, monkeypatch: p
     assert income["earned"] == 1_500
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-84", "P-85", "P-87")
 async def test_a_debt_is_repaid_first(alice: Actor) -> None:
     paid = await sell(alice)

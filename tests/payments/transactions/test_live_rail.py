@@ -26,6 +26,7 @@ async def services(service: Service, services: Services) -> AsyncIterator[Servic
     assert await broken_invariants(service.dsn) == []
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-80")
 async def test_a_refund_needs_its_receiver(alice: Actor, courier: Courier, services: Services) -> None:
     await approve_project(alice, "live")

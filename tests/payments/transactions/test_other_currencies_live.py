@@ -72,6 +72,7 @@ async def balances(actor: Actor) -> tuple[int, int]:
     return found[0], found[1]
 
 
+@pytest.mark.long
 async def test_the_position_moves_by_what_is_converted(yen: Actor, courier: Courier, services: Services) -> None:
     since, paid = last_id(), await attempt(yen)
     assert (paid["amount_minor"], paid["price"]["margin_bps"], paid["price"]["rate"]) == (COFFEE_IN_YEN, 100, "0.01")

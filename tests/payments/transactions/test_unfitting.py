@@ -93,6 +93,7 @@ async def test_too_much_is_credited(alice: Actor) -> None:
     assert await purse(alice) == (1_100, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-69")
 async def test_too_much_is_kept_apart_where_the_merchant_says_so(alice: Actor) -> None:
     await settings(alice, overpayment="refund_required")
@@ -157,6 +158,7 @@ async def test_the_same_customer_pays_twice(alice: Actor) -> None:
     assert await purse(alice) == (1_000, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-81")
 async def test_giving_back_what_was_kept_apart_touches_no_balance(alice: Actor) -> None:
     late = await sell(alice, "late")
@@ -194,6 +196,7 @@ async def test_amounts_that_fail(alice: Actor, amount: str, code: str) -> None:
     assert (failed["status"], failed["failure_code"]) == ("failed", code)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-62")
 async def test_amounts_that_do_something_later(alice: Actor) -> None:
     disputed, slow, part = [await sell(alice, amount=amount) for amount in ("2.59", "100.77", "40.40")]

@@ -12,6 +12,7 @@ from tests.rails.bank.steps import Bank, earned, euros, offer, payment, withdraw
 from tests.running import Service
 
 
+@pytest.mark.long
 async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, service: Service, tmp_path: Path) -> None:
     _, payment_id, reference = await offer(alice)
     mark = uuid4().hex

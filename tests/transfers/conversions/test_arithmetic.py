@@ -23,6 +23,7 @@ def pair(one: str, other: str, fee: int = 0) -> ConversionPair:
     return ConversionPair(pair_id=f"{one}:{other}", fee_basis_points=fee)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-138")
 @settings(deadline=None)
 @given(st.lists(st.tuples(st.sampled_from(CODES), PRICES), min_size=2, max_size=5, unique_by=lambda one: one[0]), AMOUNTS)

@@ -36,6 +36,7 @@ async def test_delivered(depot: Depot) -> None:
     assert (row["fulfillments_minor"], row["counts"]["fulfillments"]) == (-50, 1)
 
 
+@pytest.mark.long
 async def test_left_to_itself_test_mode_ends_well(alice: Actor) -> None:
     (await alice.post("/test/balances/fund", {"currency": "EUR", "amount": "1.00"})).ok(201)
     ordered = (await alice.post("/fulfillments", GEMS, key="k")).ok(201).body

@@ -78,6 +78,7 @@ def calls(tree: ast.AST, name: str) -> list[ast.Call]:
     return [node for node in found if isinstance(node.func, ast.Name) and node.func.id == name]
 
 
+@pytest.mark.long
 @OF_THE_SOURCE
 def test_only_the_gate_credits_a_rail() -> None:
     """Everywhere else a rail's account is the debit side of a posting: money comes in."""
@@ -89,6 +90,7 @@ def test_only_the_gate_credits_a_rail() -> None:
         assert path in CREDITS_A_RAIL or not others, f"{path}: {others}"
 
 
+@pytest.mark.long
 @OF_THE_SOURCE
 def test_no_module_names_a_rail_account_otherwise() -> None:
     for path, tree in modules():

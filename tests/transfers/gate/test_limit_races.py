@@ -234,6 +234,7 @@ async def test_limits_are_lowered_meanwhile_at_two_processes(crowd: Crowd, still
     await services.db.close()
 
 
+@pytest.mark.long
 async def test_first_limits_meanwhile(crowd: Crowd, still: Service) -> None:
     """Who was let in without limits is asked to repeat where some were set; whatever comes afterwards counts."""
     services = still.create_services()

@@ -61,6 +61,7 @@ async def test_even_the_smallest_waits_for_an_operator(rich: Actor, services: Se
         await review(services, new)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-123")
 async def test_an_operator_at_the_command_line(rich: Actor, services: Services, bank: PaperBank) -> None:
     new, other = await asked(rich, BY_SEPA, mode="live"), await asked(rich, BY_SEPA, mode="live")

@@ -58,6 +58,7 @@ async def test_cancel_against_send(rich: Actor, services: Services, line: Line) 
         assert shown["status"] == ("processing" if sent else "canceled")
 
 
+@pytest.mark.long
 async def test_a_twin_that_waited_for_the_balance_does_not_wait_for_the_key_too(shop: Actor) -> None:
     await fund(shop)
     key = str(uuid4())

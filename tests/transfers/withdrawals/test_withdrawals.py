@@ -27,6 +27,7 @@ async def test_without_a_key_nothing_is_created(alice: Actor) -> None:
     assert await purse(alice) == (10_000, 0, 0)
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-121")
 async def test_left_to_itself_it_arrives(alice: Actor) -> None:
     await fund(alice)

@@ -83,6 +83,7 @@ async def test_on_off_and_on_again(restarted: Callable[..., Service], receiver: 
         assert not await while_on.broken()
 
 
+@pytest.mark.long
 async def test_delivery_switched_off_stays_off_through_it_all(
     restarted: Callable[..., Service], receiver: Receiver, harness_of: Open
 ) -> None:

@@ -82,6 +82,7 @@ async def test_every_create_takes_a_webhook_url(
     assert created["id"] in (reported_of["id"], reported_of.get("payment_link_id"))
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-12")
 async def test_creates_that_are_repeated_are_reported_once(alice: Actor, receiver: Receiver) -> None:
     await activate_secret(alice)

@@ -189,6 +189,7 @@ async def test_while_delivery_is_off_a_test_event_is_skipped(alice: Actor) -> No
     assert (await alice.post("/webhook/test", {"url": OWN})).ok(202).body["status"] == "skipped"
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-83", "W-84", "W-85", "W-89")
 async def test_redelivery(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await with_secret(alice)

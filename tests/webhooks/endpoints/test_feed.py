@@ -180,6 +180,7 @@ async def until_waiting(count: int) -> None:
     await eventually(look)
 
 
+@pytest.mark.long
 async def test_a_wait_ends_with_the_first_event(alice: Actor, harness_of: Open) -> None:
     harness = await harness_of(alice)
     waiting = [asyncio.create_task(alice.get("/events?wait=30")) for _ in range(5)]
@@ -210,6 +211,7 @@ async def test_a_wait_ends_with_its_credential_and_its_client(alice: Actor, harn
     (await waiting).refused("invalid_api_key", 401)
 
 
+@pytest.mark.long
 async def test_too_many_readers_of_a_credential_are_refused(alice: Actor, monkeypatch: pytest.MonkeyPatch) -> None:
     assert FEED_READERS_PER_CREDENTIAL_MAX > 1
     monkeypatch.setattr(feed_watch, "FEED_READERS_PER_CREDENTIAL_MAX", 1)

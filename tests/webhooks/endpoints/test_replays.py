@@ -5,6 +5,7 @@ import hmac
 from typing import Any
 from uuid import uuid4
 
+import pytest
 from aiohttp import web
 
 from tests.cast import Actor, sign_up
@@ -57,6 +58,7 @@ async def test_an_event_is_sent_to_another_url_as_it_was_delivered(
     assert len((await alice.get(f"/webhook-events/{event_id}")).ok().body["delivery_history"]) == 1
 
 
+@pytest.mark.long
 async def test_a_refused_one_is_shown_and_never_sent_again(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     async def answer(_request: web.Request) -> web.StreamResponse:
         return web.Response(status=503, text="closed token=abcdef", headers={"Retry-After": "0"})

@@ -6,7 +6,11 @@ from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Self
 
+import pytest
+
 Manners = Callable[[bytes, asyncio.StreamWriter], Awaitable[None]]
+LOOPS = [pytest.param({}, id="asyncio", marks=pytest.mark.long), pytest.param({"use_uvloop": True}, id="uvloop")]
+"""Options of the loop of every platform, and of the worker's."""
 
 
 class RawServer:

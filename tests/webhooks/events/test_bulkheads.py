@@ -134,6 +134,7 @@ async def test_a_thousand_events_to_a_receiver_that_hangs_do_not_hold_up_another
         assert row["n"] == 1_000
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-53", "W-56")
 @pytest.mark.parametrize("lane", [Lane.FIRST, Lane.RETRY])
 async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Services, receiver: Receiver, lane: Lane) -> None:
@@ -158,6 +159,7 @@ async def test_a_thousand_hosts_that_hang_do_not_hold_up_another(services: Servi
     assert len(set(silent.requests)) == len(silent.requests)
 
 
+@pytest.mark.long
 async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test: Harness, receiver: Receiver) -> None:
     """With as many calls at once as for first attempts, from the first call on that delivers."""
     together = BULKHEADS[CallKind.PROMPT].per_destination
@@ -184,6 +186,7 @@ async def test_what_piled_up_is_sent_when_its_destination_is_healthy_again(test:
     assert most == together
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-54")
 async def test_what_a_claim_reads_does_not_depend_on_how_much_waits(test: Harness) -> None:
     """The plan is made while nothing waits, and kept: it must not read what came later from end to end."""

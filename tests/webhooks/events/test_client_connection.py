@@ -8,7 +8,7 @@ import pytest
 
 from tests.running import settings_for
 from tests.webhooks.events.harness import eventually
-from tests.webhooks.events.raw import RawServer, drips_for_ever, says, stays_silent
+from tests.webhooks.events.raw import LOOPS, RawServer, drips_for_ever, says, stays_silent
 from tollhouse.kernel.limits import DELIVERY_ANSWER_BYTES_MAX, DELIVERY_BODY_BYTES_MAX
 from tollhouse.platform.outgoing.outbound import Outbound, Outcome
 
@@ -16,7 +16,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 FORGED = b"HTTP/1.1 500 Forged\r\nContent-Length: 0\r\n\r\n"
 
 
-@pytest.fixture(scope="module", params=[{}, {"use_uvloop": True}], ids=["asyncio", "uvloop"])
+@pytest.fixture(scope="module", params=LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     """The loop of every platform, and the worker's."""
     return "asyncio", request.param

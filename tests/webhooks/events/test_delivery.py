@@ -47,6 +47,7 @@ async def test_one_signed_post(test: Harness, receiver: Receiver) -> None:
     assert not await test.broken()
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-23", "W-31", "W-42")
 async def test_live_gets_nine_attempts_and_no_tenth(live: Harness, receiver: Receiver) -> None:
     await live.secret()
@@ -194,6 +195,7 @@ async def test_nothing_is_sent_unsigned(test: Harness, receiver: Receiver) -> No
     assert not receiver.received
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-59")
 async def test_a_blocked_destination_is_a_failed_attempt(live: Harness) -> None:
     await live.secret()

@@ -8,6 +8,7 @@ from chaos.hostile_responses import BEFORE_TLS, QUICK_KINDS, SLOW_KINDS
 from chaos.receivers import Receivers
 
 from tests.running import settings_for
+from tests.webhooks.events.raw import LOOPS
 from tollhouse.platform.outgoing.outbound import Outbound
 
 KINDS = QUICK_KINDS | SLOW_KINDS
@@ -22,7 +23,7 @@ BUFFERS_BYTES = 16 * 1024 * 1024
 CALLS = 5
 
 
-@pytest.fixture(scope="module", params=[{}, {"use_uvloop": True}], ids=["asyncio", "uvloop"])
+@pytest.fixture(scope="module", params=LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     """The loop of every platform, and the worker's."""
     return "asyncio", request.param

@@ -16,7 +16,7 @@ import pytest
 from tests.certificates import self_signed
 from tests.receiver import Receiver
 from tests.running import settings_for
-from tests.webhooks.events.raw import RawServer, drips_for_ever, says, stays_silent
+from tests.webhooks.events.raw import LOOPS, RawServer, drips_for_ever, says, stays_silent
 from tollhouse.kernel import clock
 from tollhouse.platform.outgoing import targets
 from tollhouse.platform.outgoing.outbound import Outbound, Outcome
@@ -27,7 +27,7 @@ OK = b"HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
 ALLOWED = "127.0.0.0/8"
 
 
-@pytest.fixture(scope="module", params=[{}, {"use_uvloop": True}], ids=["asyncio", "uvloop"])
+@pytest.fixture(scope="module", params=LOOPS)
 def anyio_backend(request: pytest.FixtureRequest) -> tuple[str, dict[str, Any]]:
     """The loop of every platform, and the worker's."""
     return "asyncio", request.param

@@ -34,6 +34,7 @@ async def test_a_redelivery_has_the_same_id_and_bytes_and_the_present_secret(tes
     assert not await test.broken()
 
 
+@pytest.mark.long
 async def test_a_redelivery_leaves_the_schedule_alone(live: Harness, receiver: Receiver) -> None:
     await live.secret()
     settings = msgspec.structs.replace(live.services.settings, webhook_retry_schedule=(1.0,))

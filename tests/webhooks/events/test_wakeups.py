@@ -92,6 +92,7 @@ async def test_a_worker_is_woken_long_before_it_polls(
         worker.stop()
 
 
+@pytest.mark.long
 async def test_what_waits_for_another_destination_does_not_delay_who_is_woken_for(
     shop: Harness, receiver: Receiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,6 +169,7 @@ async def test_what_is_too_old_is_not_shown_though_it_is_still_there(alice: Acto
     assert (await alice.send("GET", f"/test/developers/requests/{old}")).status == 404
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("statement", [store.NEWEST, store.FILTERED, store.ONE], ids=["newest", "matching", "one"])
 async def test_looking_up_reads_by_the_key(services: Services, statement: str) -> None:
     merchant_id = new_id()

@@ -89,6 +89,7 @@ async def test_refunds_disputes_and_payouts(books: Books) -> None:
     await books.read()
 
 
+@pytest.mark.long
 async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     """A transfer by hand, until an operator books it; a payment that has been at one of the two alone for a day."""
     before = await books.agreed()
