@@ -357,7 +357,6 @@ async def test_another_sites_form_starts_nothing(alice: Actor) -> None:
     assert (await balance(alice))["available_minor"] == 0
 
 
-@pytest.mark.long
 async def test_fifty_customers_each_have_their_own_attempt_and_two_of_them_pay(alice: Actor, service: Service) -> None:
     link = await open_link(alice, max_payments=2)
     chosen = await asyncio.gather(*(choose(link) for _ in range(50)))
