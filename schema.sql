@@ -4189,7 +4189,7 @@ CREATE VIEW public.partitioned_tables AS
     column5 AS by_id,
     column6 AS open_start,
     column7 AS fill
-   FROM (VALUES ('oauth_access_tokens'::text,'06:00:00'::interval,4,'YYYYMMDDHH24'::text,false,false,100), ('webhook_events'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,50), ('webhook_attempts'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,100), ('api_requests'::text,'1 day'::interval,2,'YYYYMMDD'::text,true,false,100)) "*VALUES*";
+   FROM (VALUES ('oauth_access_tokens'::text,'06:00:00'::interval,4,'YYYYMMDDHH24'::text,false,false,100), ('webhook_events'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,56), ('webhook_attempts'::text,'1 mon'::interval,3,'YYYYMM'::text,true,true,100), ('api_requests'::text,'1 day'::interval,2,'YYYYMMDD'::text,true,false,100)) "*VALUES*";
 COMMENT ON COLUMN public.partitioned_tables.ahead IS 'partitions beside the present one';
 COMMENT ON COLUMN public.partitioned_tables.by_id IS 'partitioned by UUID version 7, not by time';
 COMMENT ON COLUMN public.partitioned_tables.open_start IS 'the first partition takes everything older too';

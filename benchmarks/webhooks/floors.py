@@ -37,7 +37,7 @@ async def client(port: int, calls: int, count: int) -> None:
     headers = {
         "Content-Type": "application/json; charset=utf-8", "User-Agent": USER_AGENT, "X-Service-Event-Id": str(event_id),
         "X-Service-Event-Type": "payment.succeeded", "X-Service-Mode": "live", "X-Service-Attempt": "1",
-        "X-Service-Signature": signature(SECRET, body), **standard_headers(SECRET, event_id, 1, body),
+        "X-Service-Signature": signature(SECRET, body), **standard_headers([SECRET], event_id, 1, body),
     }  # fmt: skip
     async with Outbound(config.load()) as outbound:
 
