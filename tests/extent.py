@@ -1,6 +1,6 @@
 """How much is tested: everything with `pytest --all`; without it nothing marked `long`, and only short runs of the models.
 
-A test that is named, by `FILE::TEST`, runs in either case.
+A test that is named, by `FILE::TEST`, runs in either case, and so do long folders.
 """
 
 from collections import Counter
@@ -8,6 +8,8 @@ from collections import Counter
 import pytest
 
 OPTION = "--all"
+LONG_FOLDERS = ("tests/examples/", "tests/instance/checks/", "tests/rails/bitcoin/", "tests/rails/evm/")
+"""All of their tests are long: they start nodes of networks, other programs, or look at everything that is stored."""
 
 
 class Extent:
@@ -37,10 +39,11 @@ def deselect_long(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Leave out what is long, unless it was named."""
     if EXTENT.is_whole or any("::" in argument for argument in config.args):
         return
-    long = [item for item in items if item.get_closest_marker("long")]
+    folders = tuple(folder for folder in LONG_FOLDERS if not any(folder in f"{argument}/" for argument in config.args))
+    long = {item for item in items if item.get_closest_marker("long") or item.location[0].startswith(folders)}
     if long:
-        config.hook.pytest_deselected(items=long)
-        items[:] = [item for item in items if not item.get_closest_marker("long")]
+        config.hook.pytest_deselected(items=list(long))
+        items[:] = [item for item in items if item not in long]
 
 
 def begin_with_slow(items: list[pytest.Item]) -> None:

@@ -49,6 +49,7 @@ async def test_an_import_is_checked_while_no_other_begins(bank: Bank) -> None:
     assert (await importing).new_entries == 1
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, HISTORIES, BATCH))
 async def test_the_books_match_the_bank(service: Service, bank: Bank, first: int) -> None:
     async with sign_up(service, "alice", "Alice's Coffee") as alice:

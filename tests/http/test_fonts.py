@@ -102,6 +102,7 @@ async def test_fonts_are_served(alice: Actor) -> None:
     assert "font-src 'self'" in page.headers["Content-Security-Policy"]
 
 
+@pytest.mark.long
 @in_a_browser
 async def test_a_browser_loads_the_fonts(browser: Browser, alice: Actor) -> None:
     async with visitor(browser, WIDE, alice.service.url) as someone:

@@ -29,6 +29,7 @@ def test_a_negative_amount_is_written_and_never_read(minor: int, decimals: int) 
     assert parse_amount(format_minor(minor, decimals), decimals) is None
 
 
+@pytest.mark.long
 @given(text=st.text(max_size=30), decimals=st.integers(0, 8))
 def test_whatever_is_read_is_above_zero_and_within_bounds(text: str, decimals: int) -> None:
     minor = parse_amount(text, decimals)

@@ -276,6 +276,7 @@ async def test_keys_that_are_fetched_can_be_replaced(make_service: Any, tls: tup
         (await authenticates(app, first.sign(app.claims()))).refused("invalid_client", 401)
 
 
+@pytest.mark.long
 async def test_keys_at_private_addresses_are_not_fetched(make_service: Any, tls: tuple[Any, Path]) -> None:
     service = make_service(TOLLHOUSE_WEBHOOK_CA_FILE=str(tls[1]), TOLLHOUSE_WEBHOOK_ALLOWED_NETWORKS="")
     async with Receiver(tls=tls[0]) as server, sign_up(service, "bob", "Bob") as owner:

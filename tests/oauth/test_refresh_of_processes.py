@@ -81,6 +81,7 @@ async def test_twins_get_the_same_tokens(app: Application, alice: Actor, two: li
         await assert_rotated_once(app, answers[0])
 
 
+@pytest.mark.long
 async def test_twins_and_another_request_end_the_grant_whoever_is_first(
     app: Application, alice: Actor, two: list[Serving]
 ) -> None:

@@ -193,6 +193,7 @@ async def test_captures_and_a_cancellation_leave_one_outcome(alice: Actor) -> No
     assert await broken_invariants(alice.service.dsn) == []
 
 
+@pytest.mark.long
 async def test_many_payments_of_one_link_count_all(alice: Actor) -> None:
     link = await open_link(alice, amount="1.00", max_payments=None)
     waiting = [await attempt(alice, link, "processing") for _ in range(12)]
@@ -311,6 +312,7 @@ async def test_an_update_cannot_be_deferred(service: Service) -> None:
     await pool.close()
 
 
+@pytest.mark.long
 async def test_a_request_that_is_refused_by_what_its_first_one_did_gets_the_stored_response(alice: Actor) -> None:
     for _ in range(5):
         paid = await sell(alice)

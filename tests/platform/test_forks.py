@@ -46,6 +46,7 @@ def test_parts_are_signalled() -> None:
     assert played("signals") == (0, f"[{-signal.SIGTERM}, {-signal.SIGKILL}]\n", "")
 
 
+@pytest.mark.long
 def test_parts_started_at_once_are_not_confused() -> None:
     assert played("many") == (0, f"{list(range(20))}\n", "")
 

@@ -169,6 +169,7 @@ async def test_a_connection_with_a_part_of_another_request_is_not_idle(make_serv
         await one.refused_while_sending(b"x", "request_timeout", 408)
 
 
+@pytest.mark.long
 async def test_a_body_has_a_deadline(make_service: Make) -> None:
     for head, part in ((TOKEN, b"x"), (CHUNKED, b"1\r\nx\r\n")):
         async with Raw(make_service(**QUICK)) as one:

@@ -63,6 +63,7 @@ def test_reasons_are_words(error: BaseException, words: str) -> None:
     assert reason_of(error) == words
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("option", "warns"), [((), True), (("--unencrypted",), False), (("--without-keys",), False)])
 async def test_a_backup_with_an_unencrypted_key_ring_warns(
     service: Service, server: embedded.Server, tmp_path: Path, option: tuple[str, ...], warns: bool

@@ -115,6 +115,7 @@ async def test_privileges_that_are_there_are_not_granted_again(service: Service)
     assert await service.sql(MISSING_PRIVILEGES, roles.APPLICATION) == []
 
 
+@pytest.mark.long
 async def test_a_role_that_does_not_exist_is_named(server: embedded.Server) -> None:
     dsn = await new_database(server.cluster.dsn)
     with pytest.raises(NoSuchRoleError, match="The role nobody_here of DATABASE_URL does not exist"):

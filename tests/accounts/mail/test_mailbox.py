@@ -34,6 +34,7 @@ WRITE_KIND = """
 SHOWN = "SELECT id FROM mails WHERE recipient = $1 AND shown_at IS NOT NULL"
 
 
+@pytest.mark.long
 async def test_without_a_relay_a_mail_is_read_here(service: Service) -> None:
     async with signed_in_operator(service) as olga, sign_up(service, "newcomer", "Newcomer") as actor:
         while not (rows := await olga.sql(SHOWN, actor.email)):

@@ -116,6 +116,7 @@ async def test_a_relay_that_is_down_or_hangs_keeps_nobody(
     assert len(await mail_worker.mail_to(dora)) == 1
 
 
+@pytest.mark.long
 async def test_emails_that_no_relay_takes_are_overdue_and_one_that_a_server_defers_is_not(mail_worker: MailWorker) -> None:
     """Each failed attempt schedules the next one: how long that one is due says nothing about the first."""
 

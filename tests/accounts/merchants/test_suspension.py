@@ -2,6 +2,8 @@
 
 from uuid import uuid4
 
+import pytest
+
 from tests.cast import Actor, Answer
 from tollhouse.accounts.identity.guards import CredentialGuard, PublicGuard
 from tollhouse.accounts.identity.operators import OperatorGuard
@@ -127,6 +129,7 @@ def test_what_requires_no_session_is_known() -> None:
     assert {named(operation) for operation in changing() if isinstance(operation.guard, PublicGuard)} == WITHOUT_SESSION
 
 
+@pytest.mark.long
 async def test_every_operation_of_a_session_is_refused_but_the_known_ones(alice: Actor) -> None:
     with_session = [operation for operation in changing() if not isinstance(operation.guard, PublicGuard)]
     assert len(with_session) > 50

@@ -69,6 +69,7 @@ async def test_after_too_many_failures_of_an_account_even_the_right_password_wai
     (await sign_in(dora, PASSWORD)).ok()
 
 
+@pytest.mark.long
 async def test_an_address_that_tries_many_accounts_waits_too(dora: Actor) -> None:
     for n in range(FROM_ADDRESS):
         (await sign_in(dora, PASSWORD, email=f"nobody-{n}@example.com")).refused("invalid_credentials", 401)
@@ -178,6 +179,7 @@ async def test_errors_are_held_back_but_no_more_than_so_many_at_once() -> None:
     await asyncio.gather(*held, return_exceptions=True)
 
 
+@pytest.mark.long
 async def test_authorization_requests_without_a_session_are_limited(make_service: Callable[..., Service]) -> None:
     limited = await with_limits(make_service, TOLLHOUSE_RATE_AUTHORIZE_ADDRESS="2")
     async with sign_up(limited, "dora", "Dora's Deli") as dora:

@@ -288,6 +288,7 @@ async def test_svg_images_have_a_size(attributes: str, size: tuple[int, int]) ->
     assert len(root.get("viewBox", "").replace(",", " ").split()) == 4
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "content",
     [

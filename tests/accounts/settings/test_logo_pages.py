@@ -87,6 +87,7 @@ async def test_checkout_shows_the_logo_in_place_of_the_initials(alice: Actor) ->
     assert 'class="avatar merchant"' not in page
 
 
+@pytest.mark.long
 async def test_the_settings_show_it_on_both_grounds_and_remove_it(alice: Actor) -> None:
     page = await seen(alice, PATH)
     assert "Remove logo" not in page

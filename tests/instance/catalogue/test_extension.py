@@ -207,6 +207,7 @@ async def test_services_of_one_process_have_catalogues_of_their_own(alice: Actor
     (await alice.get("/balances/PLN")).refused("not_found", 404)
 
 
+@pytest.mark.long
 async def test_the_command_line_reads_the_file(alice: Actor, service: Service, tmp_path: Path) -> None:
     file = tmp_path / "catalogue.toml"
     file.write_text("[currencies.BTC]\ndecimals = 6\n[currencies.pln]\n")

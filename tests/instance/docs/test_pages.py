@@ -33,6 +33,7 @@ async def test_a_chapter_is_served_as_page_and_as_markdown(alice: Actor, service
     assert written.text == file_of(name).read_text().replace(EXAMPLE_URL, service.url)
 
 
+@pytest.mark.long
 async def test_every_link_leads_somewhere(alice: Actor) -> None:
     found = {
         href for chapter in chapters().values() for href in HREF.findall(chapter.html) if not href.startswith(("http", "#"))
@@ -53,6 +54,7 @@ async def test_the_metadata_names_the_guide(alice: Actor, service: Service) -> N
     assert all(f'href="/docs/{name}"' in contents for name in CHAPTERS)
 
 
+@pytest.mark.long
 async def test_programs_find_everything_from_one_list(alice: Actor, service: Service) -> None:
     listed = (await alice.anonymously("GET", "/llms.txt")).ok()
     assert listed.headers["content-type"].startswith("text/plain")

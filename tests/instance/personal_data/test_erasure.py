@@ -171,6 +171,7 @@ async def test_a_restored_database_knows_whom_to_erase_again(alice: Actor, servi
     assert await find_to_repeat(services, [known]) == []
 
 
+@pytest.mark.long
 async def test_the_command_wants_a_confirmation(service: Service, alice: Actor) -> None:
     anna = someone("anna")
     link = await open_link(alice, customer_email=anna)

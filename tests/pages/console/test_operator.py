@@ -57,6 +57,7 @@ async def test_a_suspended_merchant_is_refused_until_it_is_reactivated(alice: Ac
     ]
 
 
+@pytest.mark.long
 @pytest.mark.covers("P-41")
 async def test_a_live_project_sells_when_it_is_approved(alice: Actor, service: Service) -> None:
     project_id = await in_review(alice)

@@ -34,6 +34,7 @@ async def sign_in(actor: Actor, password: str = PASSWORD, **fields: str) -> int:
     return (await actor.form("/operator/signin", {"email": actor.email, "password": password} | fields)).status
 
 
+@pytest.mark.long
 async def test_the_command_line_invites_and_the_link_welcomes_once(service: Service) -> None:
     email = f"olga-{uuid4().hex[:8]}@house.example"
     invited = await operator(service, "users", "create", "--email", email, "--reason", "Joins us", "--json")

@@ -139,6 +139,7 @@ async def test_every_part_of_a_story_leads_to_it(alice: Actor, receiver: Receive
         assert any(entry["kind"] == "attempt" for entry in entries)
 
 
+@pytest.mark.long
 async def test_a_request_is_found_by_the_id_that_its_caller_chose(alice: Actor) -> None:
     chosen = new_id_text()
     link = await open_link(alice)

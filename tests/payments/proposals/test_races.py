@@ -61,6 +61,7 @@ async def test_an_approval_against_the_end_of_the_connection(desk: Desk, end: Ca
         desk.tokens = await desk.app.connect(desk.merchant, SCOPES)
 
 
+@pytest.mark.long
 async def test_the_101st_of_many_at_once(desk: Desk) -> None:
     await desk.merchant.sql(COPY, (await desk.propose())["id"], timedelta(), 95)
     answers = await race(*(desk.request(key=str(uuid4())) for _ in range(10)))

@@ -50,6 +50,7 @@ async def test_many_requests_at_once_get_one_number_each_without_gaps(alice: Act
     assert await broken_invariants(service.dsn) == []
 
 
+@pytest.mark.long
 async def test_the_year_is_that_of_the_payment_where_the_merchant_is(alice: Actor, service: Service) -> None:
     await alice.sql("UPDATE merchants SET time_zone = 'Asia/Tokyo' WHERE id = $1::uuid", alice.merchant_id)
     pages = [await paid(alice), await paid(alice)]
@@ -141,6 +142,7 @@ TAXED: dict[str, Any] = {
 }
 
 
+@pytest.mark.long
 async def test_a_receipt_says_what_was_paid_and_who_sold_it(alice: Actor) -> None:
     await set_legal_details(alice)
     page = await paid(alice, **TAXED)

@@ -44,6 +44,7 @@ async def test_a_part_has_a_floor_and_the_rest_has_none(alice: Actor, monkeypatc
     assert {method["method_id"]: method["minimum_refund_minor"] for method in methods}["sandbox:EUR"] == 300
 
 
+@pytest.mark.long
 async def test_twenty_refunds_and_then_all_that_is_left(alice: Actor) -> None:
     """Also of many at once, and past the program: the database refuses one more."""
     paid = await sell(alice)

@@ -137,6 +137,7 @@ async def test_without_a_recent_rate_there_is_no_payment_and_late_money_waits(
     assert await broken_invariants(yen.service.dsn, since) == []
 
 
+@pytest.mark.long
 async def test_payments_and_conversions_at_once_all_end(yen: Actor, courier: Courier, services: Services) -> None:
     since = last_id()
     paid = [await attempt(yen) for _ in range(4)]

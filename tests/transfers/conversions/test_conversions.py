@@ -210,6 +210,7 @@ async def test_to_and_fro_at_once_does_not_deadlock(shop: Actor) -> None:
     assert [answer.status for answer in responses] == [201] * 12
 
 
+@pytest.mark.long
 async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
     await fund(shop)
     quoted = (await quote(shop)).ok(201).body

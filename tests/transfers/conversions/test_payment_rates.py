@@ -3,6 +3,7 @@
 from datetime import UTC, datetime, timedelta
 from fractions import Fraction
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -56,6 +57,7 @@ def test_without_a_rate_or_room_there_is_no_amount() -> None:
     assert fixed(2**53 - 1, Fraction(10**17)) == "amount_out_of_range"
 
 
+@pytest.mark.long
 @settings(deadline=None)
 @given(
     st.integers(1, 10**10),

@@ -209,6 +209,7 @@ async def test_whose_rule_it_is(shop: Actor) -> None:
     (await shop.get(f"/conversion-rules/{uuid4()}")).refused("not_found", 404)
 
 
+@pytest.mark.long
 async def test_a_crash_at_every_step(shop: Actor, services: Services) -> None:
     made = (await rule(shop)).ok(201).body
     await sell(shop)

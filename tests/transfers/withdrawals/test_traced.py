@@ -8,6 +8,7 @@ from tests.pages.console.commands import operator
 from tests.transfers.withdrawals.steps import BY_SEPA, asked
 
 
+@pytest.mark.long
 @pytest.mark.usefixtures("bank")
 async def test_an_operators_decision_is_part_of_the_story(rich: Actor) -> None:
     withdrawal = await asked(rich, BY_SEPA, mode="live")

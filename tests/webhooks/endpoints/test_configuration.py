@@ -22,6 +22,7 @@ async def put(actor: Actor, mode: str = "test", **changes: Any) -> Any:
     return (await actor.call("PUT", "/webhook", {**BODY, **changes}, mode=mode)).ok().body
 
 
+@pytest.mark.long
 async def test_saved_addresses_are_said_to_be_deprecated(dora: Actor) -> None:
     responses = [
         await dora.get("/webhook"),

@@ -80,6 +80,7 @@ def test_the_vector_is_ours() -> None:
         assert f"{name}: {given[name]}\n" in arrives
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-20")
 @pytest.mark.parametrize("language", list(PROGRAMS))
 def test_the_code_verifies_the_vector_and_nothing_else(language: str, tmp_path: Path) -> None:

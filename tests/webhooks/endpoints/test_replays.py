@@ -33,6 +33,7 @@ async def ended(actor: Actor, path: str, answers: int = 1) -> str:
     return page
 
 
+@pytest.mark.long
 async def test_an_event_is_sent_to_another_url_as_it_was_delivered(
     alice: Actor, receiver: Receiver, harness_of: Open
 ) -> None:
@@ -136,6 +137,7 @@ async def test_workers_that_race_send_once(alice: Actor, receiver: Receiver, har
     assert sent == sorted(map(str, events))
 
 
+@pytest.mark.long
 async def test_what_a_lost_worker_took_is_not_sent_again(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await with_secret(alice)
     harness = await harness_of(alice)

@@ -57,6 +57,7 @@ async def ended(actor: Actor, path: str) -> str:
     return page
 
 
+@pytest.mark.long
 async def test_all_that_failed_are_sent_again_once(alice: Actor, receiver: Receiver, harness_of: Open) -> None:
     await activate_secret(alice)
     harness = await harness_of(alice)
@@ -98,6 +99,7 @@ async def test_a_run_goes_step_by_step_and_passes_over_what_it_cannot_send(
     assert (await harness.event(made[2]))["attempts"] == 1
 
 
+@pytest.mark.long
 async def test_one_run_at_a_time(
     alice: Actor, receiver: Receiver, harness_of: Open, monkeypatch: pytest.MonkeyPatch
 ) -> None:

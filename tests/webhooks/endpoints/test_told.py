@@ -4,6 +4,7 @@ from typing import Any
 
 import jsonschema_rs
 import msgspec
+import pytest
 
 from tests.cast import Actor
 from tests.payments.shop import open_link
@@ -49,6 +50,7 @@ async def do_everything(actor: Actor, address: str) -> None:
     (await actor.post("/webhook/test", {"url": address})).ok(202)
 
 
+@pytest.mark.long
 async def test_every_payload_fits_its_schema(alice: Actor, receiver: Receiver) -> None:
     assert [reported.type for reported in EVENT_SPECS] == [*EVENT_TYPES, TEST_EVENT]
     await do_everything(alice, receiver.url)

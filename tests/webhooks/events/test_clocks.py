@@ -16,6 +16,7 @@ def with_schedule(harness: Harness, *seconds: float) -> Harness:
     return Harness(msgspec.structs.replace(harness.services, settings=settings), harness.env)
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-47")
 async def test_a_restart_while_a_retry_waits_changes_nothing(live: Harness, receiver: Receiver) -> None:
     await live.secret()

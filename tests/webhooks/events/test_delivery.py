@@ -77,6 +77,7 @@ async def test_test_mode_is_tried_once(test: Harness, receiver: Receiver) -> Non
     assert not await test.broken()
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-44", "W-49")
 async def test_a_later_attempt_succeeds_with_the_secret_of_its_time(live: Harness, receiver: Receiver) -> None:
     await live.secret()

@@ -86,6 +86,7 @@ async def test_many_claims_at_once_never_share_a_delivery(test: Harness) -> None
     assert len(taken) + len(await test.claim_all()) == 80
 
 
+@pytest.mark.long
 @pytest.mark.covers("W-87")
 async def test_two_workers_send_each_delivery_once_and_never_twice_at_once(live: Harness, receiver: Receiver) -> None:
     await live.secret()

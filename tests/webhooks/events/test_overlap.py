@@ -35,6 +35,7 @@ async def delivered(test: Harness, receiver: Receiver) -> Received:
     return got
 
 
+@pytest.mark.long
 async def test_both_sign_until_the_time_is_over(test: Harness, receiver: Receiver) -> None:
     old = await test.secret()
     assert PREVIOUS not in (await delivered(test, receiver)).headers

@@ -1,5 +1,7 @@
 """The request log as a merchant looks it up: who asked for what, of one environment, and nothing secret."""
 
+import pytest
+
 from tests.cast import INTEGRATION, Actor, application
 from tests.forms import forms, seen, signed_out
 from tests.webhooks.request_log.reading import all_written, listed, written
@@ -10,6 +12,7 @@ COFFEE = {"display_name": "Coffee for Nina", "amount": "4.20", "currency": "EUR"
 AT = "/test/developers/requests"
 
 
+@pytest.mark.long
 async def test_requests_are_listed_newest_first_and_filtered(alice: Actor) -> None:
     assert "No recent requests in the test environment." in await seen(alice, AT)
     asked = new_id_text()
@@ -51,6 +54,7 @@ async def test_requests_are_listed_newest_first_and_filtered(alice: Actor) -> No
         await seen(alice, f"{AT}{query}", 422)
 
 
+@pytest.mark.long
 async def test_one_request_with_what_was_sent_and_answered(alice: Actor) -> None:
     (await alice.post("/payment-links", COFFEE | {"webhook_url": "https://shop.example/s3cr3t"}, key="order-1")).ok(201)
     [(made, _)] = await written(alice, 1)

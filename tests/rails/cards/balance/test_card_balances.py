@@ -55,6 +55,7 @@ async def test_the_ledger_may_be_ahead(books: Books) -> None:
     assert (await books.agreed()).in_flight == {}
 
 
+@pytest.mark.long
 async def test_refunds_disputes_and_payouts(books: Books) -> None:
     payment_id, intent_id = await books.shop.sell(amount="20.00")
     asked = (await refund(books.shop.alice, {"id": payment_id}, "5.00", mode="live")).ok(201).body
