@@ -8,11 +8,8 @@ from collections import Counter
 import pytest
 
 OPTION = "--all"
-LONG_FOLDERS = (
-    "tests/examples/", "tests/instance/checks/", "tests/rails/bitcoin/", "tests/rails/evm/", "tests/sdk/",
-    "tests/sdk_typescript/",
-)  # fmt: skip
-"""All of their tests are long: they start nodes of networks, programs of others, or look at everything that is stored."""
+LONG_FOLDERS = ("tests/examples/", "tests/instance/checks/", "tests/rails/", "tests/sdk/", "tests/sdk_typescript/")
+"""All of their tests are long: real rails with nodes and files of banks, programs of others, checks of all that is stored."""
 
 
 class Extent:
