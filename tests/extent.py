@@ -9,7 +9,7 @@ import pytest
 
 OPTION = "--all"
 LONG_FOLDERS = ("tests/examples/", "tests/instance/checks/", "tests/rails/", "tests/sdk/", "tests/sdk_typescript/")
-"""All of their tests are long: real rails with nodes and files of banks, programs of others, checks of all that is stored."""
+"""All of their tests are long: real rails with their nodes and files, programs of others, checks of all that is stored."""
 
 
 class Extent:
