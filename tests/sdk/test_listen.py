@@ -84,7 +84,6 @@ async def test_a_test_of_an_integrator_waits_for_what_was_forwarded(alice: Actor
     assert (await asyncio.to_thread(test)).count("payment.succeeded") == 1
 
 
-@pytest.mark.long
 async def test_it_goes_on_after_the_connection_was_lost(alice: Actor, proxy: Proxy, receiver: Receiver) -> None:
     """As after sleep: the service is away for longer than the client repeats."""
     positions = await happened(alice, 2)

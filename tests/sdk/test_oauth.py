@@ -133,7 +133,6 @@ async def done(function: Any, *args: Any) -> Any:
     return await asyncio.to_thread(function, *args)
 
 
-@pytest.mark.long
 @BOTH
 @WHERE
 async def test_one_of_many_refreshes_and_all_go_on(

@@ -20,7 +20,6 @@ PAYOUT = {"method_id": "sandbox:EUR", "amount": "1.00", "receiver": "Nina Nowak"
 COFFEE = {"display_name": "Coffee", "amount": "4.20", "currency": "EUR"}
 
 
-@pytest.mark.long
 @pytest.mark.parametrize("kind", [Tollhouse, AsyncTollhouse])
 async def test_every_operation_works(kind: Any, make_service: Callable[..., Service]) -> None:
     service = make_service(NOTIFY_DEPRECATED_WH="true")

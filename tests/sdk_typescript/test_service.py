@@ -32,7 +32,6 @@ const config :Workerd.Config = (services = [
 pytestmark = [pytest.mark.xdist_group("npm"), pytest.mark.usefixtures("sdk")]
 
 
-@pytest.mark.long
 async def test_every_operation_has_a_method_that_works(make_service: Callable[..., Service], receiver: Receiver) -> None:
     await _call_every_operation(make_service, receiver, ("node", SCRIPT))
 

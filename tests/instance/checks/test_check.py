@@ -29,7 +29,6 @@ async def found(service: Service, scope: Scope = NEW) -> tuple[bool, int, list[s
     return report.full, report.rows, report.broken
 
 
-@pytest.mark.long
 async def test_the_second_check_looks_at_what_is_new(quiet: Service, seller: Actor) -> None:
     full, everything, broken = await found(quiet)
     assert (full, broken) == (True, [])
@@ -42,7 +41,6 @@ async def test_the_second_check_looks_at_what_is_new(quiet: Service, seller: Act
     assert (await found(quiet, Scope()))[0], "where little is, everything is looked at"
 
 
-@pytest.mark.long
 async def test_damage_to_what_is_new_is_found_until_it_is_mended(
     quiet: Service, seller: Actor, forger: "asyncpg.Connection[asyncpg.Record]"
 ) -> None:

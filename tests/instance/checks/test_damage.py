@@ -8,8 +8,6 @@ from tests.instance.checks.conftest import undone
 from tollhouse.instance.checks.run import Scope, verify
 from tollhouse.platform.database.pool import Tx
 
-pytestmark = pytest.mark.long
-
 PAST_ALL_RULES = "SET LOCAL session_replication_role = replica"  # triggers and foreign keys sleep in this transaction
 EVERYTHING = Scope(full=True)
 

@@ -12,7 +12,6 @@ from tests.rails.bank.steps import Bank, earned, euros, offer, payment, withdraw
 from tests.running import Service
 
 
-@pytest.mark.long
 async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, service: Service, tmp_path: Path) -> None:
     _, payment_id, reference = await offer(alice)
     mark = uuid4().hex
@@ -51,7 +50,6 @@ async def test_from_the_banks_file_to_the_banks_file(alice: Actor, bank: Bank, s
     assert await euros(alice) == (850, 0, 0)
 
 
-@pytest.mark.long
 async def test_an_operator_refuses_a_payout(alice: Actor, bank: Bank, service: Service) -> None:
     await earned(alice, bank)
     payout_id = await withdrawn(alice, bank)

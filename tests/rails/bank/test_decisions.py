@@ -243,7 +243,6 @@ async def test_two_operators_decide_at_once(alice: Actor, bank: Bank) -> None:
     assert await euros(alice) in {(before[0] - 300, 0, 0), before}
 
 
-@pytest.mark.long
 async def test_decisions_by_command(bank: Bank, service: Service) -> None:
     transfer_id = str(await unmatched(bank, Line(90, "DBIT")))
     for words, says in (("fee", "fee"), ("reopen", "unmatched"), ("write-off", "written_off"), ("reopen", "unmatched")):

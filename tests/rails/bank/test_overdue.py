@@ -43,7 +43,6 @@ def tomorrow(now: datetime, _: int) -> datetime:
     return now + timedelta(days=1)
 
 
-@pytest.mark.long
 async def test_a_payout_is_overdue_until_a_statement_shows_it(
     alice: Actor, olga: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -97,7 +97,6 @@ async def test_two_transfers_bring_one_payout(bank: Bank) -> None:
     assert sorted(isinstance(outcome, OperatorRefusedError) for outcome in done) == [False, True, True]
 
 
-@pytest.mark.long
 async def test_on_the_page_and_by_command(bank: Bank, service: Service) -> None:
     payouts = [await pay_out(bank, amount) for amount in (55_555, 66_666)]
     transfer_id, by_command = await unmatched(bank, Line(55_555)), await unmatched(bank, Line(66_666))

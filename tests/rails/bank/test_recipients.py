@@ -97,7 +97,6 @@ async def test_the_bic_and_the_address_are_checked(alice: Actor, bank: Bank) -> 
     assert problem["message"] == "The bank is in DE and the account in GB. Check the BIC."
 
 
-@pytest.mark.long
 async def test_the_file_has_the_bic_and_the_address(alice: Actor, olga: Actor, bank: Bank, service: Service) -> None:
     await earned(alice, bank)
     whole = await withdrawn(alice, bank, "2.00", BRITISH, bic="NWBKGB2L", address=ADDRESS)

@@ -113,7 +113,6 @@ async def test_a_copied_database_needs_statements_too(server: embedded.Server) -
         await bank.services.db.close()
 
 
-@pytest.mark.long
 async def test_a_payout_that_was_debited_is_not_exported(alice: Actor, bank: Bank, service: Service) -> None:
     await earned(alice, bank)
     payout_id = await withdrawn(alice, bank)
@@ -129,7 +128,6 @@ async def test_a_payout_that_was_debited_is_not_exported(alice: Actor, bank: Ban
     assert (await bank.payouts())[payout_id].status == "confirmed"
 
 
-@pytest.mark.long
 async def test_an_operator_pauses_and_resumes_payouts(alice: Actor, bank: Bank, service: Service) -> None:
     await earned(alice, bank)
     payout_id = await withdrawn(alice, bank)

@@ -232,7 +232,6 @@ def first_statements(account: BankAccount, nth: int) -> tuple[bytes, bytes]:
     return of(MONDAY, 5_000), of(tuesday, 5_700)
 
 
-@pytest.mark.long
 async def test_two_first_uploads_at_once_are_imported_as_one_after_the_other(bank: Bank) -> None:
     """Whatever their order. The second upload of a file has nothing new, and one that contradicts the first is refused."""
 

@@ -34,7 +34,6 @@ def mistyped(reference: str) -> str:
     return reference[:-1] + str((int(reference[-1]) + 1) % 10)
 
 
-@pytest.mark.long
 async def test_a_mistyped_reference_leads_to_its_payment(alice: Actor, bank: Bank, service: Service) -> None:
     _, payment_id, reference = await offer(alice, "77.31")
     page = await unmatched(bank, Line(7_731, words=mistyped(reference)))
@@ -75,7 +74,6 @@ async def test_at_most_five_and_earlier_payers_first(alice: Actor, carol: Actor,
 MISTAKES = st.sampled_from(["wrong", "swapped", "missing", "extra"])
 
 
-@pytest.mark.long
 @settings(deadline=None, max_examples=50)
 @given(st.integers(0, 10**20 - 1), st.integers(0, 21), st.integers(0, 9), MISTAKES, st.sampled_from(["", " thanks", " 77"]))
 def test_every_single_mistake_is_found(number: int, at: int, digit: int, mistake: str, after: str) -> None:

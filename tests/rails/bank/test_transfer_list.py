@@ -48,7 +48,6 @@ async def exported(olga: Actor, **query: str) -> list[dict[str, str]]:
     return list(csv.DictReader(io.StringIO(text)))
 
 
-@pytest.mark.long
 async def test_transfers_are_filtered_sorted_and_exported(
     alice: Actor, olga: Actor, bank: Bank, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -33,8 +33,6 @@ from tollhouse.rails.bitcoin.watching import look
 from tollhouse.rails.chains import following
 from tollhouse.transfers.gate import gate
 
-pytestmark = pytest.mark.long
-
 CONFIRMATIONS = 3
 OBSERVED = """
     SELECT transaction_id, outcome, external_ref FROM rail_observations WHERE rail = $1

@@ -28,7 +28,6 @@ async def shown(olga: Actor, path: str = PATH) -> str:
     return " ".join((await olga.send("GET", path)).ok().text.split())
 
 
-@pytest.mark.long
 async def test_operators_pay_out_on_their_pages(payer: BitcoinPayer, monkeypatch: pytest.MonkeyPatch) -> None:
     """The same steps as on the command line."""
     service = payer.actor.service

@@ -25,7 +25,6 @@ async def respond(shop: Shop, dispute: dict[str, Any], how: str) -> None:
     await deliver_responses(shop.services)
 
 
-@pytest.mark.long
 @pytest.mark.covers("P-167")
 async def test_events_of_disputes_lead_to_one_state_in_any_order_and_number(shop: Shop) -> None:
     """Also if the dispute is heard of before the payment, and if an earlier state is read late."""

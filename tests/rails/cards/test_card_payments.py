@@ -56,7 +56,6 @@ async def test_a_customer_pays_on_the_page_of_the_provider(shop: Shop) -> None:
     assert row["payer_account"] == intent["id"]
 
 
-@pytest.mark.long
 @pytest.mark.covers("P-167")
 async def test_repeated_and_reordered_events_lead_to_one_state(shop: Shop) -> None:
     types = ("payment_intent.processing", "payment_intent.succeeded", "payment_intent.canceled")
@@ -132,7 +131,6 @@ async def test_a_lost_event_is_made_up_for(shop: Shop) -> None:
     assert row["next_poll_at"] is None
 
 
-@pytest.mark.long
 async def test_nobody_pays_for_a_link_that_has_ended(shop: Shop) -> None:
     """Its page is closed at once, and not only when it is polled."""
     link, payment_id, page_id = await shop.offer()
@@ -191,7 +189,6 @@ async def test_the_amount_is_compared(shop: Shop) -> None:
     assert await shop.purse() == await shop.purse("USD") == (0, 0, 0)
 
 
-@pytest.mark.long
 async def test_a_provider_that_is_down_takes_no_payments_and_loses_no_events(shop: Shop) -> None:
     _, payment_id, page_id = await shop.offer()
     intent = await shop.provider.pay(page_id)

@@ -27,8 +27,6 @@ from tollhouse.rails.evm.settings import EvmSettings, TokenSettings
 from tollhouse.rails.evm.signer.rules import Signer
 from tollhouse.rails.evm.watcher import look
 
-pytestmark = pytest.mark.long
-
 FINALITY = 3
 """Confirmations: final blocks can be replaced by deeper reorganisations."""
 REPORTED = """

@@ -123,7 +123,6 @@ async def test_no_answer_says_so_without_the_password(
     assert "secret" not in str(unreachable.value)
 
 
-@pytest.mark.long
 async def test_an_answer_that_never_comes_ends_in_time() -> None:
     async def hang(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writers.append(writer)

@@ -196,7 +196,6 @@ async def test_two_workers_at_once_send_each_order_once(payer: Payer) -> None:
     assert len(payer.signer.journal.entries) == 4
 
 
-@pytest.mark.long
 async def test_orders_at_once_share_connections_and_are_paid_one_after_the_other(payer: Payer) -> None:
     """More than the signer has connections for. One that another worker signs stops the others before they ask the node."""
     async with counting(payer.chain.url) as (url, counts):

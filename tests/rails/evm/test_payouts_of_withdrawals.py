@@ -110,7 +110,6 @@ async def test_withdrawals_are_unavailable_while_the_rail_cannot_pay(payer: Paye
     assert await errors() == ("provider_down", "provider_down")
 
 
-@pytest.mark.long
 async def test_an_operator_refuses_what_waits(payer: Payer, alice: Actor, services: Services) -> None:
     """The merchant has the money again. What is signed may have been sent, and cannot be refused."""
     on_chain, payouts, env = await live(payer, alice, services)

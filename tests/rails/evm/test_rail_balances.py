@@ -262,7 +262,6 @@ async def test_what_nobody_explains_is_a_difference(rail: Rail) -> None:
     ]
 
 
-@pytest.mark.long
 async def test_operators_book_their_own_money_by_command(rail: Rail, tmp_path: Path) -> None:
     """With a reason, on a rail that is compared with the ledger; the list has every part."""
     service, rails_file = rail.receiver.actor.service, tmp_path / "rails.toml"

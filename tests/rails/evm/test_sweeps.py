@@ -199,7 +199,6 @@ async def kill(*_: object) -> None:
     raise KilledError
 
 
-@pytest.mark.long
 async def test_killed_at_any_line_one_sweep_is_sent(collector: Collector, monkeypatch: pytest.MonkeyPatch) -> None:
     """What is committed is continued like a payout; a deposit is taken by one sweep."""
     paid = list[Transaction]()

@@ -21,7 +21,6 @@ from tollhouse.rails.cards import balances, payments
 from tollhouse.rails.cards.stripe.cards import StripeCards
 
 
-@pytest.mark.long
 async def test_fees_and_payouts_are_posted_once(books: Books) -> None:
     before, total = await books.balances(), books.balance.total["eur"]
     payment_id, _ = await books.shop.sell(amount="20.00")

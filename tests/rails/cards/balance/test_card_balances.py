@@ -55,7 +55,6 @@ async def test_the_ledger_may_be_ahead(books: Books) -> None:
     assert (await books.agreed()).in_flight == {}
 
 
-@pytest.mark.long
 async def test_refunds_disputes_and_payouts(books: Books) -> None:
     payment_id, intent_id = await books.shop.sell(amount="20.00")
     asked = (await refund(books.shop.alice, {"id": payment_id}, "5.00", mode="live")).ok(201).body
@@ -90,7 +89,6 @@ async def test_refunds_disputes_and_payouts(books: Books) -> None:
     await books.read()
 
 
-@pytest.mark.long
 async def test_what_nobody_explains_is_a_difference(books: Books) -> None:
     """A transfer by hand, until an operator books it; a payment that has been at one of the two alone for a day."""
     before = await books.agreed()
